@@ -6,9 +6,9 @@
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
-#include "train/run/new_run.hpp"
+#include "train/run/run_parts.hpp"
 #include "cli/opened_model.hpp"
-#include "model/definition/usage.hpp"
+#include "model/definition/checks.hpp"
 
 namespace xtape::cli {
 

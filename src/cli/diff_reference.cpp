@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cli/commands/diff.hpp"
-#include "base/arrays/element_index.hpp"
+#include "base/arrays/elements.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {

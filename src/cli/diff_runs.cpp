@@ -8,11 +8,11 @@
 
 #include "train/run/checkpoint.hpp"
 #include "cli/commands/diff.hpp"
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "train/run/metrics.hpp"
-#include "train/run/new_run.hpp"
+#include "train/run/run_parts.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "cli/commands/diff.hpp"
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::cli {

@@ -1,4 +1,4 @@
-#include "cli/digests.hpp"
+#include "cli/recorded.hpp"
 
 #include <nlohmann/json.hpp>
 

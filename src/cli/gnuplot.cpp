@@ -1,4 +1,4 @@
-#include "cli/gnuplot.hpp"
+#include "cli/pictures.hpp"
 
 #include <spawn.h>
 #include <sys/wait.h>

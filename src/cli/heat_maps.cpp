@@ -1,11 +1,10 @@
-#include "cli/heat_maps.hpp"
+#include "cli/pictures.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
-#include "base/memory/ceiling.hpp"
-#include "cli/gnuplot.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape::cli {
 

@@ -1,19 +1,39 @@
-#include "cli/lines.hpp"
-
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/commands.hpp"
+#include "cli/lines.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::cli {
+
+std::streamsize GuardedTerminal::Buffer::xsputn(const char* text, std::streamsize count) {
+  const std::string shown = escaped({text, static_cast<std::size_t>(count)});
+  const auto length = static_cast<std::streamsize>(shown.size());
+  return to_->sputn(shown.data(), length) == length ? count : 0;
+}
+
+int GuardedTerminal::Buffer::overflow(int character) {
+  if (character == traits_type::eof()) return traits_type::not_eof(character);
+  const char byte = traits_type::to_char_type(character);
+  return xsputn(&byte, 1) == 1 ? character : traits_type::eof();
+}
+
+GuardedTerminal::GuardedTerminal(std::ostream& stream, int file)
+    : stream_(stream), plain_(stream.rdbuf()), guarded_(plain_) {
+  if (isatty(file) == 1) stream_.rdbuf(&guarded_);
+}
+
+GuardedTerminal::~GuardedTerminal() {
+  if (stream_.rdbuf() == &guarded_) stream_.rdbuf(plain_);
+}
+
 
 void add_max_line(CLI::App& command, std::int64_t& max_line) {
   max_line = usual_max_line;

@@ -11,14 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/commands.hpp"
 #include "base/threads/instruction_set.hpp"
-#include "base/messages/nearest.hpp"
 #include "base/memory/process_memory.hpp"
 #include "kernels/products/blas_core.hpp"
 #include "cli/ranks.hpp"
-#include "cli/terminal.hpp"
+#include "cli/lines.hpp"
 #include "xtape/text.hpp"
 #include "xtape/train.hpp"
 #if defined(XTAPE_WITH_ONNX)

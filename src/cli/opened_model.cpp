@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "cli/commands.hpp"
-#include "train/predict/translate.hpp"
+#include "train/predict/predict.hpp"
 
 namespace xtape::cli {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"

@@ -3,11 +3,47 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "cli/commands.hpp"
 #include "cli/definition_options.hpp"
-#include "cli/tape_files.hpp"
+#include "xtape/player.hpp"
+#include "xtape/safetensors.hpp"
+#include "xtape/tape.hpp"
 
 namespace xtape::cli {
+
+// Files of digests. They contain the hashes of the values of a play and the settings of the play.
+
+struct DigestFile {
+  std::vector<std::pair<std::string, std::string>> play;  ///< The settings of the play: "instruction set", "avx512" …
+  std::vector<Digest> digests;
+};
+/// Writes the digests of the player's last play. Throws FileError.
+void save_digests(const std::string& path, const Player& player,
+                  const std::vector<std::pair<std::string, std::string>>& play);
+/// Throws FileError with file and line if the file is not a file of digests.
+DigestFile load_digests(const std::string& path);
+
+
+// Tapes from files: files written by Tape::save, and ONNX models. Commands treat both alike.
+
+bool is_onnx(const std::string& path);       ///< The name of the file decides.
+bool is_tape_file(const std::string& path);  ///< A saved tape or an ONNX model.
+
+/// The values of the dynamic dimensions of an ONNX model. If `arrays` has an array for an input, the shape of the array
+/// determines the dimensions of the input. Otherwise `named` has the dimensions by name.
+struct InputSizes {
+  Store arrays;
+  NamedSizes named;
+};
+
+/// Loads a saved tape, or records an ONNX model. `weights` replace parameters by name. Throws WrongInput if a dynamic
+/// dimension has no value, if the model has no dimension or weight of a given name, or if the file is an ONNX model and
+/// the program was built without ONNX.
+SavedTape load_tape(const std::string& path, const InputSizes& sizes = {}, const Store& weights = {});
+
 
 struct RecordedTape {
   Tape tape;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

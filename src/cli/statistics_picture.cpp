@@ -1,12 +1,11 @@
-#include "cli/statistics_picture.hpp"
+#include "cli/pictures.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
-#include "base/memory/ceiling.hpp"
-#include "base/messages/contains.hpp"
-#include "cli/gnuplot.hpp"
+#include "base/memory/lengths.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::cli {
 

@@ -1,12 +1,9 @@
-#include "cli/tape_files.hpp"
+#include "cli/recorded.hpp"
 
 #include <cstring>
 #include <vector>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
-#include "base/messages/nearest.hpp"
-#include "cli/recorded.hpp"
+#include "base/messages/wording.hpp"
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"
 #endif

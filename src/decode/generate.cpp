@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "decode/most_probable.hpp"
-#include "base/messages/contains.hpp"
 #include "decode/sampler.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {

@@ -1,10 +1,10 @@
-#include "decode/most_probable.hpp"
+#include "decode/sampler.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "kernels/table/kernels.hpp"
 #include "base/threads/threads.hpp"
 #include "xtape/tape.hpp"

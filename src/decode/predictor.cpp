@@ -1,7 +1,5 @@
-#include "base/messages/contains.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "decode/predictor_data.hpp"
-#include "base/threads/thread_count.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

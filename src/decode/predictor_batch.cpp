@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "decode/predictor_data.hpp"
-#include "decode/row_moves.hpp"
+#include "decode/row_buffer.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "tape/graph.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

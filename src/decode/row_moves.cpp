@@ -1,4 +1,4 @@
-#include "decode/row_moves.hpp"
+#include "decode/row_buffer.hpp"
 
 #include <algorithm>
 

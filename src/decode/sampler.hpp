@@ -4,9 +4,29 @@
 #include <cstdint>
 #include <vector>
 
+#include "xtape/array.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape::decode {
+
+// Selects the most probable tokens from rows of logits.
+
+/// Returns the logits. Throws DefinitionError if the result of a step does not consist of floats [rows, tokens,
+/// classes].
+const ArrayView& checked_logits(const ArrayView& result);
+
+struct ScoredToken {
+  std::int32_t token = 0;
+  double log_probability = 0;
+};
+
+/// Sets choices[i] to the `count` most probable tokens of row rows[i]. `logits` are floats [rows, 1, classes]. The
+/// order is by falling probability. If two probabilities are equal, the lower token comes first. Leaves out the tokens
+/// `never` and tokens of probability 0, so there may be fewer than `count` choices. Probabilities are the softmax over
+/// all classes. Throws Error if the softmax of a row is not defined.
+void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
+               const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<ScoredToken>>& choices);
+
 
 /// Keeps its working memory between draws. Finds the most probable tokens from the maxima of short blocks of logits, in
 /// a few passes over the logits. Never sorts all logits.

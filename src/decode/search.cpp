@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -6,13 +5,35 @@
 #include <numeric>
 #include <optional>
 
-#include "base/messages/contains.hpp"
-#include "decode/sentence_search.hpp"
-#include "base/threads/thread_count.hpp"
+#include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
+#include "decode/sentence_search.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {
+
+const char* name_of(LengthPenalty penalty) {
+  return penalty == LengthPenalty::none ? "none" : penalty == LengthPenalty::wu ? "wu" : "power";
+}
+
+LengthPenalty length_penalty_named(const std::string& name) {
+  for (const LengthPenalty penalty : {LengthPenalty::none, LengthPenalty::wu, LengthPenalty::power})
+    if (name == name_of(penalty)) return penalty;
+  throw Error("unknown length penalty '" + name + "': use none, wu or power");
+}
+
+double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length) {
+  const auto tokens = static_cast<double>(length);
+  switch (penalty) {
+    case LengthPenalty::wu:
+      return std::pow((5 + tokens) / 6, alpha);
+    case LengthPenalty::power:
+      return std::pow(tokens, alpha);
+    default:
+      return 1;
+  }
+}
+
 
 namespace {
 using decode::Running;

@@ -1,4 +1,4 @@
-#include "decode/step_trace.hpp"
+#include "decode/step_trials.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
 
 namespace xtape::decode {

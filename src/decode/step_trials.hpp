@@ -7,10 +7,62 @@
 #include <string>
 #include <vector>
 
-#include "decode/step_trace.hpp"
+#include "xtape/model.hpp"
 #include "xtape/predict.hpp"
 
 namespace xtape::decode {
+
+// Finds the first call of a function whose values differ between two plays that should agree.
+
+/// A function and the inputs on which it is played.
+struct Traced {
+  const Model& model;
+  std::string function;
+  std::string stepped;      ///< The input to divide into pieces.
+  std::string tokens_size;  ///< The named size that is the length of this input.
+  NamedSizes sizes;         ///< The sizes of the whole input.
+  NamedArrays inputs;       ///< The arrays of the whole input.
+  double tolerance = 0;     ///< The allowed difference, relative to the largest magnitude of the same value.
+};
+
+/// Returns the first call whose values differ between the whole and two pieces, where the second piece begins at
+/// position `cut`: "cumsum, ffn (model.json, block 'ffn', line 12)". Returns an empty text if there is none.
+std::string first_unlike_whole(const Traced& traced, std::int64_t cut);
+
+/// Returns the first call whose values before position `cut` change if `others` replaces the tokens from `cut` on.
+/// Returns an empty text if there is none.
+std::string first_looking_ahead(const Traced& traced, std::int64_t cut, const Array& others);
+
+std::vector<double> numbers_of(const ArrayView& view);  ///< The elements of an array of any dtype, row-major.
+/// Returns the absolute difference of two numbers. Equal numbers and two NaN have the difference 0. If the difference
+/// of other numbers is not finite, returns infinity.
+double distance(double a, double b);
+double greatest_finite(const std::vector<double>& numbers);  ///< The largest magnitude; 0 if no number is finite.
+
+
+// Checks that a function gives the same results, no matter whether it is played piece by piece or as a whole.
+
+/// The way in which a function was played, and the result.
+struct StepCheck {
+  std::string unfit;  ///< The reason if the function cannot be played piece by piece; otherwise empty.
+  std::int64_t rows = 0;
+  std::int64_t tokens = 0;           ///< The number of tokens of a row.
+  std::vector<std::int64_t> pieces;  ///< The number of tokens of each piece.
+  /// The largest difference between pieces and whole, relative to the largest magnitude of the whole.
+  double difference = 0;
+};
+
+/// Plays `function` on random tokens: once on whole rows, and once piece by piece with a predictor. There are pieces of
+/// one token and pieces of several tokens. The rows have different lengths and are reordered. Sizes that are not
+/// `given` are small and differ from the model's own sizes. If the definition rejects them, smaller sizes are tried.
+/// Throws DefinitionError if the results differ or if a position depends on later positions. The message names the
+/// first call whose values differ. Errors of recording and playing propagate.
+StepCheck check_steps(Model& model, const std::string& function, const NamedSizes& given = {});
+
+/// Fills every weight with random numbers, so that no factor of 0 hides a difference. The elements of vectors are
+/// around 1, because many vectors are gains. Initialising the model would take longer and would leave zeros.
+void draw_weights(const Model& model);
+
 
 /// Random numbers that are the same on every machine.
 class Draws {

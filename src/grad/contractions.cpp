@@ -1,11 +1,10 @@
 // Reduces per-example gradients through the nodes that compute them.
-#include "grad/contractions.hpp"
+#include "grad/example_products.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "grad/example_products.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

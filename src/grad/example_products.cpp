@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "ops/recording/batching.hpp"
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "ops/shapes/creation.hpp"
 #include "ops/linear_algebra/equation.hpp"
 #include "xtape/op/op.hpp"

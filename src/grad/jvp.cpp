@@ -1,7 +1,7 @@
 // The forward sweep. Records tangents as further nodes of the same tape.
 #include <algorithm>
 
-#include "ops/recording/call_expansion.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "grad/sweep.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tape/calls.hpp"
-#include "grad/contractions.hpp"
+#include "grad/example_products.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/random.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/recording/call_expansion.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "tape/graph.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"

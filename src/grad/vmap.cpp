@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/recording/batching.hpp"
-#include "ops/recording/call_expansion.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "xtape/op/op.hpp"

@@ -1,7 +1,7 @@
 // Extracts from a failing tape the smallest tape that still fails.
-#include "ops/recording/call_expansion.hpp"
-#include "base/files/checksum.hpp"
-#include "inspect/describe.hpp"
+#include "ops/recording/op_helpers.hpp"
+#include "base/files/encodings.hpp"
+#include "inspect/failing.hpp"
 #include "base/threads/instruction_set.hpp"
 #include "player/plan/placement.hpp"
 #include "xtape/op/op.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "base/arrays/element_index.hpp"
+#include "base/arrays/elements.hpp"
 #include "inspect/failing.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"

@@ -1,10 +1,10 @@
 // The wording of a failure: labels, elements, time steps and causes.
-#include "inspect/describe.hpp"
+#include "inspect/failing.hpp"
 
 #include <algorithm>
 #include <sstream>
 
-#include "base/arrays/element_index.hpp"
+#include "base/arrays/elements.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "player/program/program.hpp"
-#include "inspect/single_node.hpp"
+#include "inspect/node_by_node.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op/op.hpp"

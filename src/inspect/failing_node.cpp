@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <span>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "inspect/failing.hpp"
 #include "base/memory/process_memory.hpp"
 #include "xtape/op/op.hpp"

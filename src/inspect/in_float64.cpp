@@ -1,7 +1,7 @@
-#include "inspect/in_float64.hpp"
+#include "inspect/node_by_node.hpp"
 
-#include "tape/check_call.hpp"
-#include "base/arrays/convert.hpp"
+#include "tape/calls.hpp"
+#include "base/arrays/elements.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

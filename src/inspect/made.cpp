@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 

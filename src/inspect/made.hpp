@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/arrays/finite.hpp"
+#include "base/arrays/elements.hpp"
 #include "inspect/node_by_node.hpp"
 
 namespace xtape {

@@ -1,15 +1,58 @@
 /// Plays a tape node by node.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
+#include <vector>
 
+#include "kernels/math/rounding.hpp"
 #include "player/program/program.hpp"
-#include "inspect/single_node.hpp"
 #include "xtape/inspect.hpp"
+#include "xtape/op/op.hpp"
+#include "xtape/player.hpp"
 
 namespace xtape {
+
+// Plays single nodes in order to examine their operands and results.
+
+/// A tape with a single call, the operands of the call as parameters, and its outputs.
+struct SingleNode {
+  Tape tape;
+  Vars outputs;
+};
+/// Returns the call of `node` on these operands. The call keeps its site, so that random ops draw the same numbers. For
+/// a source, `operands` contains only the source's own array.
+SingleNode single_node(const Tape& like, const Node& node, const std::vector<Array>& operands);
+
+/// Plays the tape, which needs no feeds, and returns copies of the outputs. `options` gives seed, threads and
+/// precision.
+std::vector<Array> played(const Tape& tape, const Vars& outputs, const PlayerOptions& options, std::uint64_t step);
+
+/// Returns options for a play on dense operands without fusion, so that the result of a node does not depend on its
+/// neighbours.
+PlayerOptions for_single_nodes(const PlayerOptions& options);
+
+
+// Converts nodes to float64.
+
+/// Returns the node with float64 in place of all float dtypes, for inputs of these types. Its inputs do not change.
+/// Throws Error if its op does not support float64.
+Node in_float64(Node node, const std::vector<ValueType>& inputs);
+
+
+// The op that compares a value with its float64 shadow.
+
+/// rounding_error(value, local, exact) -> (error, squares). `value` is a value of the play. `local` is the result in
+/// float64 of the node that computes the value, on the node's own operands. `exact` is the same value in the play in
+/// float64. `error` is the difference `exact - value`, as float32 in the value's shape. Where this difference is not
+/// finite, `error` is 0. `squares` holds one RoundingSquares for each piece of the value, float64 (pieces, 5).
+const Op& rounding_error_op();
+
+/// Returns the sum of `squares` over the pieces.
+RoundingSquares sum_of(const ArrayView& squares);
+
 
 /// The nodes that a player of these outputs would play, and the arrays that feed them. The rules of the op table are
 /// applied, but elementwise ops are not fused. Labels of values refer to the nodes of the caller's tape.

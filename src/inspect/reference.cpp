@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/messages/contains.hpp"
-#include "base/arrays/element_index.hpp"
+#include "base/messages/wording.hpp"
+#include "base/arrays/elements.hpp"
 #include "inspect/node_by_node.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"

@@ -1,8 +1,8 @@
 // Plays a capsule again, and writes its text.
 #include <algorithm>
 
-#include "base/files/checksum.hpp"
-#include "base/arrays/element_index.hpp"
+#include "base/files/encodings.hpp"
+#include "base/arrays/elements.hpp"
 #include "inspect/failing.hpp"
 
 namespace xtape {

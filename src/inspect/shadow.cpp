@@ -8,9 +8,7 @@
 #include <tuple>
 
 #include "tape/graph.hpp"
-#include "inspect/in_float64.hpp"
 #include "inspect/node_by_node.hpp"
-#include "inspect/rounding_error.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 

@@ -19,7 +19,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "nn/initialise.hpp"
+#include "nn/layers.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,10 +7,8 @@
 #include <limits>
 #include <map>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "base/arrays/named_draws.hpp"
-#include "base/messages/nearest.hpp"
-#include "base/threads/thread_count.hpp"
 #include "base/threads/threads.hpp"
 #include "xtape/error.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "nn/initialise.hpp"
 
 namespace xtape::nn {
 

@@ -4,8 +4,7 @@
 #include <optional>
 
 #include "tape/calls.hpp"
-#include "base/messages/contains.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 

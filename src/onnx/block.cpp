@@ -4,9 +4,8 @@
 #include <set>
 
 #include "onnx/bytes.hpp"
-#include "base/messages/contains.hpp"
-#include "onnx/onnx_model.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
+#include "onnx/graph_recording.hpp"
 
 namespace xtape {
 

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "base/memory/process_memory.hpp"
-#include "base/threads/thread_count.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape::onnx {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <protozero/pbf_reader.hpp>
 
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::onnx {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/open_sizes.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

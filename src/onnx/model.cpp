@@ -3,8 +3,8 @@
 #include <map>
 
 #include "onnx/bytes.hpp"
-#include "base/messages/joined.hpp"
-#include "onnx/onnx_model.hpp"
+#include "base/messages/wording.hpp"
+#include "onnx/graph_recording.hpp"
 #include "onnx/operators.hpp"
 
 namespace xtape {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "base/arrays/convert.hpp"
-#include "base/messages/joined.hpp"
+#include "base/arrays/elements.hpp"
+#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

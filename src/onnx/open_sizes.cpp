@@ -1,4 +1,4 @@
-#include "onnx/open_sizes.hpp"
+#include "onnx/writing.hpp"
 
 #include <algorithm>
 #include <iterator>

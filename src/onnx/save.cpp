@@ -4,9 +4,8 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "tape/graph.hpp"
-#include "base/messages/joined.hpp"
-#include "onnx/open_sizes.hpp"
-#include "onnx/written_file.hpp"
+#include "base/messages/wording.hpp"
+#include "onnx/writing.hpp"
 #include "xtape/onnx.hpp"
 
 namespace xtape {

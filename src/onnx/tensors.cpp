@@ -8,7 +8,7 @@
 #include "base/files/files.hpp"
 #include "onnx/messages.hpp"
 #include "base/memory/process_memory.hpp"
-#include "base/arrays/stored_types.hpp"
+#include "base/arrays/safetensors_header.hpp"
 #include "onnx/wire.hpp"
 
 namespace xtape::onnx {

@@ -1,12 +1,12 @@
 // Writes weights back into the file from which they came.
 #include <protozero/pbf_writer.hpp>
 
-#include "base/arrays/convert.hpp"
+#include "base/arrays/elements.hpp"
 #include "base/files/files.hpp"
-#include "base/messages/joined.hpp"
-#include "onnx/onnx_model.hpp"
+#include "base/messages/wording.hpp"
+#include "onnx/graph_recording.hpp"
 #include "onnx/wire.hpp"
-#include "onnx/written_file.hpp"
+#include "onnx/writing.hpp"
 #include "xtape/onnx.hpp"
 
 namespace xtape {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "onnx/writing.hpp"
 
 namespace xtape::onnx {

@@ -2,8 +2,8 @@
 
 #include <protozero/pbf_writer.hpp>
 
-#include "ops/recording/call_expansion.hpp"
-#include "base/messages/contains.hpp"
+#include "ops/recording/op_helpers.hpp"
+#include "base/messages/wording.hpp"
 #include "tape/graph.hpp"
 #include "xtape/ops.hpp"
 

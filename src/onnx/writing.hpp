@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "onnx/messages.hpp"
+#include "xtape/attributes.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::onnx {
@@ -175,5 +177,43 @@ class GraphWriter {
   std::string nodes_;  // fields of the GraphProto
   std::string scope_;  // the scope of the nodes to add
 };
+
+
+// Files with dynamic dimensions. The graph is written for several sizes of these dimensions. Everything that differs
+// between the written graphs is then computed from the shapes of the inputs.
+
+/// A graph without its file.
+struct WrittenGraph {
+  using Types = Named<ValueType>;
+  Shared shared;
+  std::string nodes;  // fields of the GraphProto
+  Types inputs, outputs;
+};
+
+/// A graph with ValueInfoProtos for its inputs and outputs.
+struct OpenGraph {
+  WrittenGraph graph;
+  Names inputs, outputs;
+};
+
+/// Returns the graph in which the dimensions named in `open` are dynamic. Throws Error if the graph depends on these
+/// dimensions in a way that save_onnx does not support.
+OpenGraph with_open_sizes(const Names& open, const std::function<WrittenGraph(const NamedSizes&)>& write);
+
+
+// Writes files piece by piece, so that the arrays of a model are not copied.
+
+/// An array to write: a TensorProto without its elements, and the elements.
+struct WrittenTensor {
+  std::string fields;
+  Array array;
+};
+WrittenTensor tensor_of(const Initialiser& initialiser);
+
+/// Writes a ModelProto. `model` contains the fields of the ModelProto except the graph. `graph` contains the fields of
+/// the graph except the initialisers. If the file would be larger than `largest_file` bytes, writes the elements of
+/// large arrays to a second file beside it.
+void write_model(const std::string& path, const std::string& model, const std::string& graph,
+                 const std::vector<WrittenTensor>& tensors, std::uint64_t largest_file);
 
 }  // namespace xtape::onnx

@@ -1,4 +1,4 @@
-#include "onnx/written_file.hpp"
+#include "onnx/writing.hpp"
 
 #include <filesystem>
 #include <limits>

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "base/arrays/element_index.hpp"
-#include "optim/for_pieces.hpp"
+#include "base/arrays/elements.hpp"
+#include "optim/piece_optimizer.hpp"
 
 namespace xtape {
 

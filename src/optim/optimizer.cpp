@@ -1,6 +1,6 @@
 // The optimiser of a single process. An update is one pass over the gradients for their norm, followed by one pass over
 // weights, gradients and moments.
-#include "optim/optimizer_data.hpp"
+#include "optim/piece_optimizer.hpp"
 
 namespace xtape {
 

@@ -4,10 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "optim/for_pieces.hpp"
-#include "optim/groups.hpp"
 #include "kernels/table/kernels.hpp"
-#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -6,10 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "base/threads/threads.hpp"
 #include "kernels/table/update.hpp"
 #include "xtape/optim.hpp"
 
 namespace xtape {
+
+// Groups of weights for which an optimiser has different options.
+
+/// Returns whether the pattern matches the name. Patterns have the syntax of shell patterns (fnmatch), but a star also
+/// matches dots: "*.lora_*", "h.[01].*", "wte.weight".
+bool matches_pattern(const std::string& name, const std::string& pattern);
+/// Returns the hint for a pattern that matches no weight. The hint is ", did you mean …" with the nearest name or
+/// likely pattern. If nothing is near, the hint is an example of the names.
+std::string nearest_pattern(const std::string& pattern, const Store& weights);
+
+/// Returns the index of the first group that matches the weight, or groups.size() if no group matches.
+std::size_t group_of(const std::string& weight, const std::vector<OptimizerGroup>& groups);
+/// Throws Error if the pattern of a group matches no weight.
+void check_patterns(const Store& weights, const std::vector<OptimizerGroup>& groups);
+
 
 /// A range of the elements of one weight. A thread updates one piece at a time, and a rank owns whole pieces.
 struct Piece {
@@ -129,6 +145,39 @@ class PieceOptimizer {
   Array updates_;
   Store state_;
   std::vector<double> square_sums_;
+};
+
+
+// Work on the pieces of an optimiser, in parallel.
+
+/// Calls f(index, T{}) in parallel for every piece with a gradient. T is the element type of the piece's weight.
+template <class F>
+void for_pieces(const PieceOptimizer& optimizer, const PieceGradients& gradients, const F& f) {
+  const auto count = std::ssize(optimizer.pieces());
+  parallel_for(optimizer.threads(), count, 1, [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t i = begin; i < finish; ++i) {
+      const auto index = static_cast<std::size_t>(i);
+      if (gradients[index] == nullptr) continue;
+      if (optimizer.dtype(optimizer.pieces()[index]) == Dtype::float64)
+        f(index, double{});
+      else
+        f(index, float{});
+    }
+  });
+}
+
+
+// The data members of an Optimizer.
+
+struct Optimizer::Data {
+  PieceOptimizer pieces;
+  PieceGradients gradients;
+
+  Data(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads)
+      : pieces(weights, groups, threads), gradients(pieces.pieces().size()) {}
+  /// Throws if `views` do not have one entry for each weight. The entry is the gradient, or empty.
+  void check(const std::vector<ArrayView>& views) const;
+  void find(const std::vector<ArrayView>& views);
 };
 
 }  // namespace xtape

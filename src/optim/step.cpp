@@ -6,7 +6,7 @@
 
 #include "tape/calls.hpp"
 #include "player/function_plans.hpp"
-#include "optim/groups.hpp"
+#include "optim/piece_optimizer.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/literal.hpp"
 

@@ -1,4 +1,4 @@
-#include "ranks/agreement.hpp"
+#include "ranks/rank_group.hpp"
 
 #include <omp.h>
 #include <sched.h>

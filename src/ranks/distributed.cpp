@@ -7,13 +7,11 @@
 #include <map>
 #include <optional>
 
-#include "ranks/agreement.hpp"
-#include "ranks/gradient_noise.hpp"
+#include "ranks/rank_group.hpp"
 #include "ranks/gradient_sum.hpp"
 #include "optim/piece_optimizer.hpp"
 #include "player/plan/memory.hpp"
 #include "ranks/shared_weights.hpp"
-#include "base/threads/thread_count.hpp"
 #include "base/threads/threads.hpp"
 #include "xtape/safetensors.hpp"
 

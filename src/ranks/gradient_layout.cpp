@@ -1,8 +1,8 @@
-#include "ranks/gradient_layout.hpp"
+#include "ranks/gradient_sum.hpp"
 
 #include <algorithm>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape::ranks {
 

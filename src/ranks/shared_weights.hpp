@@ -1,7 +1,7 @@
 /// The trained weights in memory that the ranks of a host share, and the exchange of updated weights between hosts.
 #pragma once
 
-#include "ranks/gradient_layout.hpp"
+#include "ranks/gradient_sum.hpp"
 #include "ranks/rank_group.hpp"
 #include "xtape/model.hpp"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rewrite/binding.hpp"
+#include "rewrite/pattern.hpp"
 #include "rewrite/canonical_form.hpp"
 #include "xtape/op/op.hpp"
 

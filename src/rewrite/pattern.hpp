@@ -7,11 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "rewrite/binding.hpp"
 #include "rewrite/canonical_form.hpp"
 #include "xtape/op/op.hpp"
+#include "xtape/op/terms.hpp"
 
 namespace xtape {
+
+// The result of a match. Private to the layer.
+
+/// The terms and attributes of a tape that match the inputs and attributes of a pattern.
+struct Binding {
+  std::vector<TermId> inputs;                        ///< -1 for an input that is not bound yet.
+  std::vector<std::optional<Attribute>> attributes;  ///< In the order of the rule's attributes.
+  std::string miss;  ///< Describes the one literal that differs from the rule's; empty if all are equal.
+};
+
 
 struct RulePattern {
   /// Records the pattern of `rule`.

@@ -1,9 +1,8 @@
-#include "tape/check_call.hpp"
+#include "tape/calls.hpp"
 
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 

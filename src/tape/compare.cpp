@@ -1,9 +1,8 @@
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

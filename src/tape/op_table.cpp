@@ -1,7 +1,7 @@
 // The ops input, parameter and constant, and the table of ops.
 #include <algorithm>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tape/calls.hpp"
-#include "tape/check_call.hpp"
 #include "tape/graph.hpp"
 #include "tape/tape_data.hpp"
 #include "base/arrays/visit.hpp"

@@ -1,4 +1,4 @@
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 
 #include <doctest/doctest.h>
 

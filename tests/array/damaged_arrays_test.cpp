@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/files/checksum.hpp"
+#include "base/files/encodings.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/xtensor.hpp"
 

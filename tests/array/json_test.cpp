@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/messages/caret.hpp"
+#include "base/messages/wording.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"

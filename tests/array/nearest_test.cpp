@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 
 using namespace xtape;
 

@@ -13,8 +13,6 @@
 
 #include "needs.hpp"
 #include "base/memory/process_memory.hpp"
-#include "base/threads/team.hpp"
-#include "base/threads/thread_count.hpp"
 #include "base/threads/threads.hpp"
 #include "xtape/array.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <thread>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "hypotheses.hpp"
 #include "small_models.hpp"
 #include "whole.hpp"

@@ -1,5 +1,5 @@
 // Definitions that give piece by piece what they give as a whole pass; others are refused by the call that is at fault.
-#include "decode/step_check.hpp"
+#include "decode/step_trials.hpp"
 
 #include <doctest/doctest.h>
 

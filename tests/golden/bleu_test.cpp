@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "source_root.hpp"
-#include "data/texts/words_13a.hpp"
+#include "data/texts/texts.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 

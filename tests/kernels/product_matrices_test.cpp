@@ -10,8 +10,7 @@
 #include "needs_instructions.hpp"
 #include "kernels/products/amx.hpp"
 #include "kernels/products/product.hpp"
-#include "kernels/products/product_amx.hpp"
-#include "kernels/products/tiles.hpp"
+#include "kernels/products/gemm.hpp"
 
 using namespace xtape;
 

@@ -1,4 +1,4 @@
-#include "kernels/reductions/softmax.hpp"
+#include "kernels/reductions/reduce.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,6 @@
 
 #include "kernels/reductions/cross_entropy.hpp"
 #include "dense_call.hpp"
-#include "kernels/reductions/middle.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

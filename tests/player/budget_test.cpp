@@ -11,7 +11,7 @@
 
 #include "allocations.hpp"
 #include "player/plan/memory.hpp"
-#include "player/plan/recompute.hpp"
+#include "player/plan/budget.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

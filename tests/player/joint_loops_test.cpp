@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "player/run/body_loops.hpp"
+#include "player/run/ready.hpp"
 #include "played.hpp"
 #include "same_bits.hpp"
 #include "xtape/ops.hpp"

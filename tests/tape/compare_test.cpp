@@ -1,5 +1,5 @@
 // The first difference of two tapes.
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "data/tokenizers/byte_symbols.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "processor_time.hpp"
 #include "source_root.hpp"
 #include "temporary_file.hpp"

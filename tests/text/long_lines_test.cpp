@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "temporary_file.hpp"
-#include "data/tokenizers/words.hpp"
-#include "data/texts/words_13a.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "data/texts/texts.hpp"
 #include "xtape/bleu.hpp"
 #include "xtape/text.hpp"
 

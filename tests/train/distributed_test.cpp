@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "ranks/agreement.hpp"
-#include "train/trainer/batch_shards.hpp"
-#include "ranks/gradient_layout.hpp"
+#include "ranks/rank_group.hpp"
+#include "train/trainer/carried.hpp"
+#include "ranks/gradient_sum.hpp"
 #include "recurrent.hpp"
 #include "ranks/shard_tree.hpp"
 #include "thread_ranks.hpp"

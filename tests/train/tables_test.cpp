@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
 

@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "base/memory/process_memory.hpp"
 #include "base/arrays/visit.hpp"
 

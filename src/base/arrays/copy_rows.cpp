@@ -1,4 +1,4 @@
-#include "base/arrays/copy_rows.hpp"
+#include "base/arrays/elements.hpp"
 
 #include <cstddef>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -3,11 +3,10 @@
 #include <exception>
 #include <mutex>
 
-#include "base/memory/ceiling.hpp"
-#include "base/files/checksum.hpp"
+#include "base/memory/lengths.hpp"
+#include "base/files/encodings.hpp"
 #include "base/files/files.hpp"
 #include "base/arrays/safetensors_header.hpp"
-#include "base/threads/thread_count.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

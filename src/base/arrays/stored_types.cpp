@@ -1,4 +1,4 @@
-#include "base/arrays/stored_types.hpp"
+#include "base/arrays/safetensors_header.hpp"
 
 #include <algorithm>
 #include <cstring>

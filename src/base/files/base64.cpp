@@ -1,4 +1,4 @@
-#include "base/files/base64.hpp"
+#include "base/files/encodings.hpp"
 
 #include <cstddef>
 #include <cstdint>

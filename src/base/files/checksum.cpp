@@ -1,10 +1,9 @@
-#include "base/files/checksum.hpp"
+#include "base/files/encodings.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/memory/ceiling.hpp"
-#include "base/threads/thread_count.hpp"
+#include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "base/files/files.hpp"
 #include "base/memory/process_memory.hpp"
 

@@ -6,8 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/messages/caret.hpp"
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
 #include "base/memory/process_memory.hpp"
 

@@ -5,9 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/messages/caret.hpp"
-#include "base/messages/contains.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

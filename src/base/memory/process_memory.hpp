@@ -1,5 +1,4 @@
-/// The memory of this process: its limit and the part that is left. Callers use it to throw a clear error before the
-/// system refuses memory.
+/// The memory and the stack of this process.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +7,16 @@
 #include "xtape/error.hpp"
 
 namespace xtape {
+
+// The remaining stack space, for functions whose recursion depth depends on the input.
+
+/// Returns the number of bytes of the calling thread's stack that are left below this call. Returns SIZE_MAX if the
+/// call runs on another stack at a lower address, such as a fiber's stack.
+std::size_t stack_left();
+
+
+// The memory of this process: its limit and the part that is left. Callers use it to throw a clear error before the
+// system refuses memory.
 
 /// Returns a size for messages: "1 byte", "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);

@@ -1,4 +1,4 @@
-#include "base/memory/stack.hpp"
+#include "base/memory/process_memory.hpp"
 
 #include <pthread.h>
 

@@ -1,8 +1,7 @@
-#include "base/messages/caret.hpp"
+#include "base/messages/wording.hpp"
 
 #include <algorithm>
 
-#include "base/messages/characters.hpp"
 
 namespace xtape {
 

@@ -1,6 +1,6 @@
 #include "xtape/error.hpp"
 
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {

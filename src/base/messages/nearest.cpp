@@ -1,4 +1,4 @@
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 
 #include <algorithm>
 #include <cstddef>

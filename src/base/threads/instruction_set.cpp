@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)

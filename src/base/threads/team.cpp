@@ -3,21 +3,46 @@
 // OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
 // threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
 // work is left, and waits only for helpers that have entered.
-#include "base/threads/team.hpp"
-
-#include <omp.h>
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <omp.h>
+#include <pthread.h>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/threads/activity.hpp"
+#include "base/threads/threads.hpp"
+
 namespace xtape {
+
+namespace {
+thread_local const Activity* now = nullptr;
+}  // namespace
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Activity::Activity() : outer_(now) {
+  now = this;
+}
+Activity::~Activity() {
+  now = outer_;
+}
+const Activity* Activity::current() {
+  return now;
+}
+
+int thread_number() {
+  static std::atomic<int> threads{0};
+  thread_local const int own = threads++;
+  return own;
+}
+
 
 namespace {
 // The bits of the gate: 15 for the number of helpers inside, one for whether the gate is open, 16 for the number of the

@@ -1,4 +1,4 @@
-#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 
 #include <omp.h>
 #include <pthread.h>

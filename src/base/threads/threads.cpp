@@ -5,8 +5,7 @@
 #include <atomic>
 
 #include "base/threads/activity.hpp"
-#include "base/memory/ceiling.hpp"
-#include "base/threads/team.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape {
 

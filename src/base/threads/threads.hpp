@@ -1,9 +1,38 @@
-/// Loops distributed over the threads of a team.
+/// Threads: their number, their team, and loops over them.
 #pragma once
 
 #include <cstdint>
 
 namespace xtape {
+
+// The number of threads.
+
+/// The largest number of threads that a caller may request.
+inline constexpr int most_threads = 4096;
+
+/// Returns the number of threads for an option, where 0 means omp_get_max_threads(). If this process never had this
+/// many threads, starts them for a moment to test whether the system permits them. (Without this test, a team would
+/// silently have fewer threads and be slow.) Throws Error if `asked` is out of range or the system refuses the threads.
+int thread_count(int asked = 0);
+
+/// Returns the largest number that thread_count has returned so far.
+int most_threads_so_far();
+
+
+// The threads that help a thread with its work.
+
+/// Calls member(context, worker) on the calling thread as worker 0, and on helpers of this thread as workers 1 to
+/// threads - 1. Only helpers that arrive in time take part. Returns when all helpers that took part have finished. A
+/// helper may arrive late or never, for example if the cores of the machine are busy. Members must therefore divide the
+/// work dynamically, and each must be able to do all of it. A call from within a member has no helpers. `member` must
+/// not throw.
+///
+/// Each thread has its own helpers. They start at its first call and end with the thread. A forked process starts new
+/// helpers. A helper spins for a moment while it waits for the next call, and then sleeps.
+void run_team(int threads, const void* context, void (*member)(const void* context, int worker));
+
+
+// Loops distributed over the threads of a team.
 
 /// The implementations of parallel_pieces and parallel_each, for a body that is a function of `context`. They are
 /// compiled once, not once per body.

@@ -4,10 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "cli/gnuplot.hpp"
-#include "cli/heat_maps.hpp"
-#include "base/messages/joined.hpp"
-#include "base/messages/nearest.hpp"
+#include "cli/pictures.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/train.hpp"
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <memory>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/run_options.hpp"
 
 namespace xtape::cli {

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/play_of.hpp"
 #include "xtape/op/op.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/lines.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/gnuplot.hpp"
+#include "cli/pictures.hpp"
 #include "player/plan/memory.hpp"
 #include "cli/play_of.hpp"
 

@@ -6,14 +6,11 @@
 #include <optional>
 #include <sstream>
 
-#include "base/memory/ceiling.hpp"
-#include "base/messages/contains.hpp"
+#include "base/memory/lengths.hpp"
+#include "base/messages/wording.hpp"
 #include "base/files/durable.hpp"
-#include "cli/gnuplot.hpp"
-#include "base/messages/joined.hpp"
+#include "cli/pictures.hpp"
 #include "train/run/metrics.hpp"
-#include "base/messages/nearest.hpp"
-#include "cli/statistics_picture.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -3,10 +3,9 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/digests.hpp"
-#include "base/messages/nearest.hpp"
-#include "cli/opened_model.hpp"
 #include "cli/recorded.hpp"
+#include "base/messages/wording.hpp"
+#include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "cli/gnuplot.hpp"
+#include "cli/pictures.hpp"
 #include "cli/play_of.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/player.hpp"

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "base/files/files.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
 #include "tape/node_text.hpp"
 #include "cli/recorded.hpp"

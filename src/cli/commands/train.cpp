@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "cli/commands.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/progress.hpp"

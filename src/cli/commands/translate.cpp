@@ -5,8 +5,7 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/lines.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/ranks.hpp"

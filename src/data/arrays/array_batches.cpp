@@ -4,8 +4,8 @@
 #include <limits>
 #include <span>
 
-#include "data/texts/batch_size.hpp"
-#include "base/arrays/copy_rows.hpp"
+#include "data/texts/texts.hpp"
+#include "base/arrays/elements.hpp"
 #include "data/texts/shuffled_rows.hpp"
 
 namespace xtape {

@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <set>
 
-#include "base/arrays/convert.hpp"
-#include "data/tables/csv_rows.hpp"
-#include "base/messages/joined.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/arrays/elements.hpp"
+#include "data/tables/fields.hpp"
+#include "base/messages/wording.hpp"
 #include "data/arrays/npz.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/safetensors.hpp"

@@ -6,8 +6,7 @@
 
 #include <cstring>
 
-#include "base/messages/characters.hpp"
-#include "data/arrays/crc32.hpp"
+#include "base/messages/wording.hpp"
 #include "base/files/files.hpp"
 #include "base/arrays/npy.hpp"
 #include "base/memory/process_memory.hpp"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <span>
 
-#include "data/texts/batch_size.hpp"
+#include "data/texts/texts.hpp"
 #include "data/images/image_files.hpp"
 #include "data/texts/shuffled_rows.hpp"
 #include "xtape/images.hpp"

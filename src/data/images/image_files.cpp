@@ -10,7 +10,7 @@
 #include "base/files/files.hpp"
 #include "data/arrays/npz.hpp"
 #include "base/memory/process_memory.hpp"
-#include "base/messages/word_list.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {

@@ -8,9 +8,8 @@
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "data/images/image_files.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
-#include "base/messages/word_list.hpp"
 
 namespace xtape {
 

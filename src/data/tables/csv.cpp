@@ -4,11 +4,8 @@
 #include <limits>
 #include <set>
 
-#include "base/messages/contains.hpp"
-#include "data/tables/csv_rows.hpp"
+#include "base/messages/wording.hpp"
 #include "data/tables/fields.hpp"
-#include "base/messages/joined.hpp"
-#include "base/messages/nearest.hpp"
 #include "base/memory/process_memory.hpp"
 #include "data/tokenizers/utf8.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"
 

@@ -3,14 +3,27 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "xtape/array_batches.hpp"
+#include "xtape/owner.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
+
+// Access to data that several objects share.
+
+/// Returns the data. Throws HandleError if the object was moved from.
+template <class T>
+const T& held(const std::shared_ptr<const T>& data) {
+  if (!data) return *Owner<const T>();  // throws
+  return *data;
+}
+
 
 /// Quotes a field for messages. Shows at most 100 bytes.
 std::string shown(const std::string& text);
@@ -76,5 +89,15 @@ bool is_missing(const std::string& field);
 /// that is too small for T is 0. Throws Error if the field is not a finite number.
 template <class T>
 T number_of(const std::string& text);
+
+
+// Makes tables of rows that were read before.
+
+/// Like read_csv, but from rows of the file `path`, of which the first one is the header if the options have one.
+CsvTable table_of_rows(const std::string& path, const std::vector<FieldRow>& rows, const CsvOptions& options);
+
+/// Like read_array_rows, but from rows as in table_of_rows. Reads only the columns of `inputs`, unless an input is "*".
+ArrayRows array_rows_of_fields(const std::string& path, const std::vector<FieldRow>& rows,
+                               const std::vector<ArrayInput>& inputs, const CsvOptions& options);
 
 }  // namespace xtape

@@ -1,11 +1,11 @@
 // Converts texts to rows of tokens, labels and numbers, and to arrays.
 #include <algorithm>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "data/tables/fields.hpp"
 #include "base/memory/process_memory.hpp"
-#include "data/texts/sentences.hpp"
-#include "data/tokenizers/words.hpp"
+#include "data/texts/texts.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "data/tables/fields.hpp"
-#include "data/texts/sentences.hpp"
-#include "data/tokenizers/words.hpp"
+#include "data/texts/texts.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

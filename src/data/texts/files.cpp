@@ -11,8 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "data/texts/each_line.hpp"
-#include "data/texts/input_watch.hpp"
+#include "data/texts/texts.hpp"
 #include "base/memory/process_memory.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"

@@ -1,4 +1,4 @@
-#include "data/texts/input_watch.hpp"
+#include "data/texts/texts.hpp"
 
 #include <sys/stat.h>
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "data/texts/batch_size.hpp"
+#include "data/texts/texts.hpp"
 #include "base/arrays/order.hpp"
 
 namespace xtape {

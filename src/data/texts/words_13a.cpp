@@ -1,7 +1,7 @@
-#include "data/texts/words_13a.hpp"
+#include "data/texts/texts.hpp"
 
 #include "data/tokenizers/utf8.hpp"
-#include "data/tokenizers/words.hpp"
+#include "data/tokenizers/unicode.hpp"
 
 namespace xtape {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/tokenizers/published_json.hpp"
+#include "data/tokenizers/published.hpp"
 #include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 

@@ -1,6 +1,7 @@
 /// Tokens that a folder adds to the vocabulary of its tokenizer. The tokenizer finds them in texts.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,20 @@
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {
+
+// The special tokens. If a vocabulary has them, it begins with them, in this order and with these names.
+
+inline constexpr std::int32_t pad_token = 0;
+inline constexpr std::int32_t unknown_token = 1;
+inline constexpr std::int32_t start_token = 2;
+inline constexpr std::int32_t end_token = 3;
+inline constexpr std::int32_t special_token_count = 4;
+
+inline constexpr const char* pad_name = "<pad>";
+inline constexpr const char* unknown_name = "<unk>";
+inline constexpr const char* start_name = "<s>";
+inline constexpr const char* end_name = "</s>";
+
 
 /// Finds the texts of tokens in a text. The leftmost match wins. If several matches begin there, the longest wins.
 class AddedTokens {

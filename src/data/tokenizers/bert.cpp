@@ -1,9 +1,8 @@
-#include "data/tokenizers/bert.hpp"
+#include "data/tokenizers/published.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/tokenizers/published_json.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

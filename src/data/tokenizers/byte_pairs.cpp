@@ -1,7 +1,7 @@
-#include "data/tokenizers/byte_pairs.hpp"
+#include "data/tokenizers/word_models.hpp"
 
-#include "data/tokenizers/byte_symbols.hpp"
-#include "base/messages/characters.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

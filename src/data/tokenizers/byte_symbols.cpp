@@ -1,4 +1,4 @@
-#include "data/tokenizers/byte_symbols.hpp"
+#include "data/tokenizers/unicode.hpp"
 
 #include <array>
 #include <unordered_map>

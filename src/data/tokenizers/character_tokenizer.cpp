@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "data/tokenizers/special_tokens.hpp"
+#include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"

@@ -1,7 +1,7 @@
-#include "data/tokenizers/charsmap.hpp"
+#include "data/tokenizers/normalizers.hpp"
 
-#include "base/files/base64.hpp"
-#include "base/messages/characters.hpp"
+#include "base/files/encodings.hpp"
+#include "base/messages/wording.hpp"
 #include "data/tokenizers/unicode.hpp"
 #include "xtape/error.hpp"
 

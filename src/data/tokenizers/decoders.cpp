@@ -1,8 +1,8 @@
-#include "data/tokenizers/decoders.hpp"
+#include "data/tokenizers/normalizers.hpp"
 
-#include "data/tokenizers/byte_symbols.hpp"
-#include "base/messages/characters.hpp"
-#include "data/tokenizers/published_json.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "base/messages/wording.hpp"
+#include "data/tokenizers/published.hpp"
 #include "data/tokenizers/utf8.hpp"
 
 namespace xtape {

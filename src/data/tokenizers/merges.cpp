@@ -1,4 +1,4 @@
-#include "data/tokenizers/merges.hpp"
+#include "data/tokenizers/word_models.hpp"
 
 #include <algorithm>
 #include <queue>

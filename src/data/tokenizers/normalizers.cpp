@@ -2,8 +2,7 @@
 
 #include <memory>
 
-#include "data/tokenizers/charsmap.hpp"
-#include "data/tokenizers/published_json.hpp"
+#include "data/tokenizers/published.hpp"
 #include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "data/tokenizers/added_tokens.hpp"
-#include "data/tokenizers/decoders.hpp"
 #include "data/tokenizers/normalizers.hpp"
 #include "data/tokenizers/pre_tokenizers.hpp"
-#include "data/tokenizers/templates.hpp"
+#include "data/tokenizers/published.hpp"
 #include "data/tokenizers/word_model.hpp"
 
 namespace xtape {

@@ -1,6 +1,6 @@
 #include "data/tokenizers/pre_tokenizers.hpp"
 
-#include "data/tokenizers/published_json.hpp"
+#include "data/tokenizers/published.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -9,11 +9,9 @@
 #include <set>
 
 #include "data/tokenizers/added_tokens.hpp"
-#include "data/tokenizers/bert.hpp"
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
-#include "data/tokenizers/published_json.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "data/tokenizers/published_json.hpp"
+#include "data/tokenizers/published.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/tokenizers/byte_pairs.hpp"
-#include "data/arrays/crc32.hpp"
-#include "data/texts/each_line.hpp"
-#include "data/tables/held.hpp"
+#include "data/tokenizers/word_models.hpp"
+#include "data/arrays/npz.hpp"
+#include "data/texts/texts.hpp"
+#include "data/tables/fields.hpp"
 #include "base/json/json_text.hpp"
 #include "data/tokenizers/pipeline.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/word_models.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

@@ -6,13 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "data/tokenizers/added_tokens.hpp"
-#include "data/arrays/crc32.hpp"
-#include "data/tables/held.hpp"
+#include "data/arrays/npz.hpp"
+#include "data/tables/fields.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/special_tokens.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_model.hpp"
-#include "data/tokenizers/words.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 

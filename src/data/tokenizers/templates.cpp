@@ -1,6 +1,5 @@
-#include "data/tokenizers/templates.hpp"
+#include "data/tokenizers/published.hpp"
 
-#include "data/tokenizers/published_json.hpp"
 
 namespace xtape {
 

@@ -1,13 +1,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "data/arrays/crc32.hpp"
+#include "data/arrays/npz.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/published_json.hpp"
-#include "data/tokenizers/special_tokens.hpp"
+#include "data/tokenizers/added_tokens.hpp"
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {

@@ -1,8 +1,8 @@
-#include "data/tokenizers/unigrams.hpp"
+#include "data/tokenizers/word_models.hpp"
 
 #include <algorithm>
 
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

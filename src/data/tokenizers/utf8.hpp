@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

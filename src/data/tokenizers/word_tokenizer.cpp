@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/tokenizers/special_tokens.hpp"
-#include "data/tokenizers/words.hpp"
+#include "data/tokenizers/added_tokens.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 

@@ -1,4 +1,4 @@
-#include "data/tokenizers/words.hpp"
+#include "data/tokenizers/unicode.hpp"
 
 #include <clocale>
 #include <cwctype>

@@ -4,12 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/attention/attention_mask.hpp"
-#include "kernels/attention/attention_query.hpp"
 #include "kernels/random/draws.hpp"
 #include "kernels/products/product.hpp"
 #include "kernels/table/scratch.hpp"
-#include "kernels/reductions/softmax.hpp"
+#include "kernels/reductions/reduce.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

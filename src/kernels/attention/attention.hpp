@@ -6,12 +6,47 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <string>
 
-#include "kernels/table/kernel_form.hpp"
 #include "kernels/elements/loops.hpp"
+#include "kernels/table/kernel_form.hpp"
+#include "xtape/attributes.hpp"
 
 namespace xtape {
+
+// The axes of attention.
+
+/// The axis labels of the two equations, and their roles in attention.
+struct AttentionLabels {
+  std::string q, k, v, scores, y;
+  std::string heads;  ///< The labels of the batch and head axes, which q, k, v, scores and y all have.
+  char query = 0, key = 0, width = 0, value_width = 0;
+};
+
+/// Returns the labels of the equations "scores" and "outputs". The equation "scores" must compute an array with an axis
+/// of queries and, as the last axis, the keys. The equation "outputs" must sum over the keys. The labels of "outputs"
+/// are renamed to those of "scores". Throws Error if the equations do not describe an attention.
+AttentionLabels labels_of_attention(const Attributes& attributes);
+
+
+// The keys that a row of a mask leaves visible to its query.
+
+/// Returns one more than the index of the last unmasked key among the `keys` keys of a row, but at least `seen`.
+/// `column` is the stride between keys.
+inline std::int64_t last_seen(const bool* row, std::int64_t column, std::int64_t keys, std::int64_t seen = 0) {
+  if (column == 0) return row[0] ? seen : keys;
+  if (column == 1)
+    for (std::uint64_t eight = 0; keys - seen >= 8; keys -= 8) {
+      constexpr std::uint64_t all_masked = 0x0101010101010101u;
+      std::memcpy(&eight, row + keys - 8, 8);
+      if (eight != all_masked) break;
+    }
+  while (keys > seen && row[(keys - 1) * column]) --keys;
+  return keys;
+}
+
 
 struct AttentionPlan {
   Dtype dtype = Dtype::float32;  ///< The dtype of the results, and of the operands except those in `narrow`.
@@ -50,5 +85,15 @@ inline const bool* mask_of(const KernelArguments& arguments, std::size_t place, 
   static constexpr bool seen = false;
   return masked ? in<bool>(arguments, place) : &seen;
 }
+
+
+// Attention of one query per head, for decoding token by token.
+
+/// Whether make_query_attention supports the plan: one query, contiguous vectors, no dropout.
+bool query_attention_suits(const AttentionPlan& plan);
+
+/// The result of a head depends only on its query and on the keys and values up to the last unmasked key. The number of
+/// masked keys after the last unmasked key does not change the bits of the result.
+Kernel make_query_attention(const AttentionPlan& plan);
 
 }  // namespace xtape

@@ -1,9 +1,9 @@
-#include "kernels/attention/attention_labels.hpp"
+#include "kernels/attention/attention.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 

@@ -1,8 +1,7 @@
 #include <bit>
 
 #include "kernels/attention/attention.hpp"
-#include "kernels/attention/attention_labels.hpp"
-#include "kernels/random/random_stream.hpp"
+#include "kernels/random/draws.hpp"
 
 namespace xtape {
 

@@ -1,10 +1,9 @@
-#include "kernels/attention/attention_query.hpp"
+#include "kernels/attention/attention.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "kernels/attention/attention_mask.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "kernels/table/scratch.hpp"

@@ -4,12 +4,11 @@
 
 #include <cstring>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/elements/loops.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
-#include "base/memory/with_length.hpp"
 
 namespace xtape {
 

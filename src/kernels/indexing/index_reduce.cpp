@@ -1,4 +1,4 @@
-#include "kernels/indexing/index_reduce.hpp"
+#include "kernels/indexing/index_kernels.hpp"
 
 #include <algorithm>
 #include <cstring>

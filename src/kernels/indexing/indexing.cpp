@@ -6,7 +6,7 @@
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
-#include "base/memory/with_length.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape {
 

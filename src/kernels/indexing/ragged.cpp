@@ -1,7 +1,7 @@
 // The sizes of the groups are known only at run time, but products are planned beforehand. Each kernel therefore
 // contains products for several numbers of rows. A group uses the product with the next larger number of rows, or
 // several products one after the other.
-#include "kernels/indexing/ragged.hpp"
+#include "kernels/indexing/index_kernels.hpp"
 
 #include <algorithm>
 #include <cstddef>

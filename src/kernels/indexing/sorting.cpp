@@ -1,10 +1,10 @@
-#include "kernels/indexing/sorting.hpp"
+#include "kernels/indexing/index_kernels.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <type_traits>
 
-#include "kernels/reductions/middle.hpp"
+#include "kernels/reductions/reduce.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"

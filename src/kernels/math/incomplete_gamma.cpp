@@ -1,10 +1,9 @@
-#include "kernels/math/incomplete_gamma.hpp"
+#include "kernels/math/functions.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "kernels/math/functions.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "kernels/math/root_of_squares.hpp"
+#include "kernels/math/functions.hpp"
 
 #include <cmath>
 #include <limits>

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape::amx {
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/products/rows.hpp"
-#include "kernels/products/tiles.hpp"
+#include "kernels/products/gemm.hpp"
 
 namespace xtape {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -43,5 +44,29 @@ std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>&
 
 /// Returns the plan for plain loops. Every product has this plan.
 LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes);
+
+
+// Products of few lines with long sums over contiguous terms in both operands. An example is the gradient of a
+// convolution's weight, which sums over all positions of all images. Registers hold terms, so that neither operand is
+// packed.
+
+/// c[i, j] = the sum over all runs of a[i] * b[j]. A run has `length` terms, which are adjacent in a and in b.
+struct DotsPlan {
+  std::array<std::vector<std::int64_t>, 2> lines;   ///< The offsets of the lines in a and in b.
+  std::array<std::vector<std::int64_t>, 2> places;  ///< The offsets of both lines in c. Element [i, j] is at their sum.
+  /// The offsets of the runs in a and in b, from the beginning of a line.
+  std::array<std::vector<std::int64_t>, 2> runs;
+  std::int64_t length = 0;
+  bool swapped = false;  ///< Whether a is the second operand of the product.
+  bool accumulate = false;
+  int threads = 1;
+};
+
+/// Returns the plan if the product has this form and no other implementation is faster.
+std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes);
+
+template <class T>
+PlannedProduct make_dots(DotsPlan plan);
+extern template PlannedProduct make_dots<float>(DotsPlan);
 
 }  // namespace xtape

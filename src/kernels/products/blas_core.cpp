@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/memory/process_memory.hpp"
-#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/error.hpp"
 
 // Functions of OpenBLAS that its headers do not declare. A BLAS call takes a buffer while it runs. A returned buffer

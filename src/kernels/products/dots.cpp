@@ -1,4 +1,4 @@
-#include "kernels/products/dots.hpp"
+#include "kernels/products/axes.hpp"
 
 #include <algorithm>
 #include <memory>

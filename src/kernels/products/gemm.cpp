@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "kernels/products/blas_core.hpp"
 #include "base/threads/threads.hpp"
 

@@ -1,12 +1,14 @@
 /// Batches of matrix products on BLAS. Each BLAS call uses one thread; this file distributes the calls over threads.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "kernels/elements/loops.hpp"
 #include "kernels/products/product.hpp"
+#include "xtape/precision.hpp"
 
 namespace xtape {
 
@@ -66,5 +68,63 @@ template <class T>
 std::function<void(const T* a, const T* b, T* c)> make_gemm(const GemmPlan& plan);
 extern template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);
 extern template std::function<void(const double*, const double*, double*)> make_gemm<double>(const GemmPlan&);
+
+
+// Products of few rows and a large matrix, such as one decoding step with a weight. Nearly all their time goes into
+// reading the matrix. The matrix is therefore read once, in memory order, and never packed.
+
+/// Returns whether one operand has at most 8 rows and the other is a matrix that can be read in place. The operand with
+/// few rows must not be narrow (GemmPlan::narrow). The limit is 32 instead of 8 rows if tiles do not suit the product
+/// and the matrix exceeds the second-level cache. For reading in place, the summed terms must be contiguous in both
+/// operands, or the rows of the matrix and of the result must be contiguous.
+bool rows_suit(const GemmPlan& plan);
+
+/// `plan` must satisfy rows_suit. The bits of a row do not depend on the other rows or on the number of rows.
+template <class T>
+MatrixProducts<T> make_rows(const GemmPlan& plan);
+extern template MatrixProducts<float> make_rows<float>(const GemmPlan&);
+extern template MatrixProducts<double> make_rows<double>(const GemmPlan&);
+
+
+// Batches of matrix products in register tiles. The method follows Goto and van de Geijn (2008, Anatomy of
+// high-performance matrix multiplication), but reads a in place if possible.
+
+/// Whether tiles are faster than BLAS. Never true in the baseline instruction set, whose registers are too few and
+/// short.
+bool tiles_suit(const GemmPlan& plan);
+
+/// Whether tiles can gather operand `which` (0: a, 1: b) with any strides. The operand then needs no dense copy
+/// (GemmPlan::gathered).
+inline bool gathers(const GemmPlan& plan, std::size_t which) {
+  constexpr std::int64_t most = 1 << 20;  // lines and terms, whose positions are stored in tables
+  return which == (columns_run(plan) ? 1U : 0U) && !plan.narrow[which] && std::max({plan.m, plan.n, plan.k}) <= most &&
+         tiles_suit(plan);
+}
+
+/// Returns the matrix products of the plan. In the baseline instruction set, returns empty functions. `plan` must
+/// satisfy gemm_can. The order in which the terms of an element are summed depends only on their number. If the packed
+/// operand is the fixed operand, `prepare` packs it once.
+template <class T>
+MatrixProducts<T> make_tiles(const GemmPlan& plan);
+extern template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
+extern template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
+
+/// Like tiles_suit and make_tiles, but both operands are rounded to bfloat16 during packing, and sums are float32. Only
+/// for processors with AVX512-BF16.
+bool bfloat16_tiles_suit(const GemmPlan& plan);
+MatrixProducts<float> make_bfloat16_tiles(const GemmPlan& plan);
+
+
+// Batches of float32 matrix products on the matrix unit. amx.hpp describes the method and its accuracy.
+
+/// Whether the machine has the matrix unit and the product is large enough to pay for decomposing the operands into
+/// parts.
+bool amx_suits(const GemmPlan& plan, Precision precision);
+
+/// Decomposes the operands into three, two or one bfloat16 numbers, for the precisions float32, bf16x3 and bf16. `plan`
+/// must satisfy gemm_can. The order in which the terms of an element are summed depends only on their number. A fixed
+/// operand is decomposed into parts in advance, unless the parts do not fit the cache. Each part takes 0.5 times the
+/// size of the operand.
+MatrixProducts<float> make_amx(const GemmPlan& plan, Precision precision);
 
 }  // namespace xtape

@@ -9,12 +9,8 @@
 #include "kernels/elements/copy.hpp"
 #include "kernels/elements/elementwise.hpp"
 #include "kernels/products/axes.hpp"
-#include "kernels/products/dots.hpp"
 #include "kernels/products/gemm.hpp"
-#include "kernels/products/product_amx.hpp"
 #include "kernels/products/product_loops.hpp"
-#include "kernels/products/rows.hpp"
-#include "kernels/products/tiles.hpp"
 #include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
 

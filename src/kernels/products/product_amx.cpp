@@ -1,4 +1,4 @@
-#include "kernels/products/product_amx.hpp"
+#include "kernels/products/gemm.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "kernels/reductions/cross_entropy.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/math/lanes.hpp"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

@@ -1,12 +1,11 @@
-#include "kernels/products/rows.hpp"
+#include "kernels/products/gemm.hpp"
 
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "kernels/math/lanes.hpp"
-#include "kernels/products/tiles.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

@@ -1,4 +1,4 @@
-#include "kernels/products/tiles.hpp"
+#include "kernels/products/gemm.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "kernels/random/distributions.hpp"
+#include "kernels/random/draws.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/random/distributions.hpp"
 #include "kernels/random/philox.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"

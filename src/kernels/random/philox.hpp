@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/random/random_stream.hpp"
+#include "kernels/random/draws.hpp"
 
 namespace xtape {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/table/kernel_form.hpp"
-#include "kernels/reductions/middle.hpp"
+#include "kernels/reductions/reduce.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
 

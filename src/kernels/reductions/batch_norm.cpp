@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/elements/scalar.hpp"

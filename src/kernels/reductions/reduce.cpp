@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/table/loop_kernel.hpp"
 #include "kernels/elements/scalar.hpp"

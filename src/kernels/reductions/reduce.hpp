@@ -10,9 +10,28 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/reductions/middle.hpp"
+#include "xtape/array.hpp"
 
 namespace xtape {
+
+// Dense arrays viewed with one axis in the middle.
+
+/// A dense array viewed as [outer, size, inner].
+struct Middle {
+  std::int64_t outer = 1;
+  std::int64_t size = 1;
+  std::int64_t inner = 1;
+
+  /// The view with axis `axis` of `shape` in the middle. Negative axes count from the back.
+  static Middle around(const Shape& shape, std::int64_t axis) {
+    const std::size_t at = normal_axis(axis, shape.size());
+    Middle result;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      (i < at ? result.outer : i == at ? result.size : result.inner) *= shape[i];
+    return result;
+  }
+};
+
 
 enum class Reduction : std::uint8_t { sum, mean, maximum, minimum, any, all };
 
@@ -54,5 +73,18 @@ class Reducer {
   std::size_t between_bytes_ = 0;  ///< Bytes of the largest intermediate result.
   std::size_t scratch_bytes_ = 0;
 };
+
+
+// Softmax as part of attention. A row whose elements are all -inf gives zeros.
+
+/// dx = scale * y * (dy - sum(dy * y)) for rows of `length` elements. `dx` may be `y` or `dy`.
+template <class T>
+void softmax_grad(const T* y, const T* dy, T* dx, T scale, std::int64_t rows, std::int64_t length);
+
+/// y = softmax(scale * x) along the last axis. Where the mask is true, x counts as -inf. The layouts of x and of the
+/// mask have the same shape and any strides. y is dense.
+template <class T>
+void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mask, const Layout& mask_layout, T* y,
+                    int threads);
 
 }  // namespace xtape

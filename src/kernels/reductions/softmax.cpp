@@ -1,13 +1,12 @@
-#include "kernels/reductions/softmax.hpp"
+#include "kernels/reductions/reduce.hpp"
 
 #include <array>
 #include <cmath>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/elements/loops.hpp"
-#include "kernels/reductions/middle.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"

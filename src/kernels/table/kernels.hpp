@@ -8,7 +8,7 @@
 #include "kernels/table/choices.hpp"
 #include "kernels/elements/copy.hpp"
 #include "base/threads/instruction_set.hpp"
-#include "kernels/elements/joint_loops.hpp"
+#include "kernels/elements/elementwise.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/table/update.hpp"
 

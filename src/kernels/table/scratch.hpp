@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape {
 

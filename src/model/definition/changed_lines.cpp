@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "model/definition/definition_blocks.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::model {
 

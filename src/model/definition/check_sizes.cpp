@@ -1,4 +1,4 @@
-#include "model/definition/check_sizes.hpp"
+#include "model/definition/checks.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -5,14 +5,11 @@
 #include <functional>
 #include <optional>
 
-#include "model/definition/check_sizes.hpp"
-#include "base/messages/contains.hpp"
+#include "model/definition/checks.hpp"
+#include "base/messages/wording.hpp"
 #include "model/definition/definition_blocks.hpp"
-#include "model/definition/file_blocks.hpp"
 #include "base/files/files.hpp"
 #include "model/hugging_face/mapping.hpp"
-#include "base/messages/joined.hpp"
-#include "base/messages/nearest.hpp"
 #include "model/definition/version_1.hpp"
 #include "xtape/model.hpp"
 

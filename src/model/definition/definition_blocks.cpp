@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/messages/contains.hpp"
-#include "nn/initialise.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
+#include "nn/layers.hpp"
 
 namespace xtape::model {
 

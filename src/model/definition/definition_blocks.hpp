@@ -1,9 +1,30 @@
 /// Reads the entries of a definition from JSON. All functions throw DefinitionError.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "model/definition/definition.hpp"
 
 namespace xtape::model {
+
+// Blocks from files in another format: {"onnx": "backbone.onnx", "outputs": ["features"]}.
+
+/// The location of a block's file. The file is at `path`, or inside a self-contained text, as an entry of "files" that
+/// embedded_file wrote.
+struct BlockSource {
+  std::string path;
+  JsonNode embedded = {};
+  bool is_embedded = false;
+};
+
+/// Reads the block that an entry describes. Throws DefinitionError.
+std::unique_ptr<Block> read_file_block(const std::string& name, const JsonNode& entry, const BlockSource& source,
+                                       const Definition& home);
+/// Returns the entry for the block's file in a self-contained text: the file without the elements of weights, and the
+/// shapes of the weights.
+Json embedded_file(const Block& block);
+
 
 /// The entries of a JSON object by name, each with its source location.
 using Entries = std::vector<std::pair<std::string, JsonNode>>;

@@ -3,9 +3,8 @@
 #include <map>
 #include <set>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "model/definition/definition_blocks.hpp"
-#include "base/messages/nearest.hpp"
 
 namespace xtape::model {
 

@@ -1,10 +1,9 @@
-#include "model/definition/file_blocks.hpp"
+#include "model/definition/definition_blocks.hpp"
 
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "base/files/base64.hpp"
-#include "model/definition/definition_blocks.hpp"
+#include "base/files/encodings.hpp"
 #include "model/language/location.hpp"
 
 namespace xtape {

@@ -3,9 +3,8 @@
 #include <optional>
 #include <set>
 
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
-#include "base/messages/nearest.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {

@@ -6,7 +6,7 @@
 
 #include "base/files/durable.hpp"
 #include "model/models_directory.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape {

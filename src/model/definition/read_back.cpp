@@ -7,7 +7,7 @@
 #include <optional>
 #include <random>
 
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "base/arrays/visit.hpp"

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "model/definition/definition_blocks.hpp"
-#include "model/definition/file_blocks.hpp"
 #include "model/hugging_face/mapping.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/recording/model_data.hpp"

@@ -1,4 +1,4 @@
-#include "model/definition/usage.hpp"
+#include "model/definition/checks.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/hugging_face/weights.hpp"
+#include "model/hugging_face/mapping.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {

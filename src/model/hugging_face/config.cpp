@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "model/hugging_face/folder.hpp"
 
 namespace xtape::model {

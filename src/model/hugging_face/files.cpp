@@ -1,12 +1,12 @@
 // The files of a folder by their names: which of them are read, and which do not matter.
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "base/files/durable.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
-#include "model/hugging_face/weights.hpp"
+#include "model/hugging_face/mapping.hpp"
 
 namespace xtape::model {
 

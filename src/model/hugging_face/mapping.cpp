@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::model {
 

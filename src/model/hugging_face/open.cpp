@@ -10,8 +10,8 @@
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
-#include "base/messages/joined.hpp"
-#include "model/weights/weight_patterns.hpp"
+#include "base/messages/wording.hpp"
+#include "model/weights/stored_weights.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {

@@ -9,9 +9,7 @@
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
-#include "base/messages/joined.hpp"
-#include "base/messages/nearest.hpp"
-#include "base/messages/word_list.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {

@@ -1,5 +1,5 @@
 // The weights in the files of a folder.
-#include "model/hugging_face/weights.hpp"
+#include "model/hugging_face/mapping.hpp"
 
 #include <algorithm>
 #include <cstring>

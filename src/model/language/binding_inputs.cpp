@@ -1,10 +1,8 @@
 // Binds the arguments of a call to the declared inputs of a block or function. Checks dtypes and binds sizes.
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
-#include "base/messages/nearest.hpp"
 
 namespace xtape::model {
 

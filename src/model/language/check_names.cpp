@@ -3,12 +3,11 @@
 #include <set>
 #include <utility>
 
-#include "model/definition/check_sizes.hpp"
+#include "model/definition/checks.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/mapping.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/visible_names.hpp"
-#include "base/messages/nearest.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::model {

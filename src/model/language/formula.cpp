@@ -1,9 +1,7 @@
 #include "model/language/formula.hpp"
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
-#include "base/messages/nearest.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "model/weights/narrow_weights.hpp"
-#include "base/messages/nearest.hpp"
-#include "base/memory/stack.hpp"
+#include "base/messages/wording.hpp"
+#include "base/memory/process_memory.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

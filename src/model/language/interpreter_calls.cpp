@@ -1,9 +1,7 @@
 // Calls in expressions: calls of modules, of the model's functions, and of ops.
 #include <algorithm>
 
-#include "base/messages/caret.hpp"
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
 #include "xtape/ops.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "model/language/interpreter.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/derivatives.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/vmap.hpp"

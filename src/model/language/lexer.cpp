@@ -1,4 +1,4 @@
-#include "model/language/lexer.hpp"
+#include "model/language/location.hpp"
 
 #include <cctype>
 #include <cstring>

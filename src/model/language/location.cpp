@@ -1,6 +1,6 @@
 #include "model/language/location.hpp"
 
-#include "base/messages/caret.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::model {
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/json/json_text.hpp"
 #include "xtape/error.hpp"
@@ -35,5 +36,20 @@ std::string to_string(const Location& location);
 /// "    from gpt2.json, function 'logits', line 60: x = h(x)", where `what` is "x = h(x)". A long chain keeps its first
 /// callers and its last caller.
 DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what);
+
+
+// Splits a line of the expression language into tokens.
+
+struct Token {
+  enum class Kind : std::uint8_t { name, integer, number, text, symbol, end };
+  Kind kind = Kind::end;
+  std::string text;  ///< The text of the token; for a string, its contents without quotes.
+  std::size_t column = 0;
+  bool is(const char* symbol) const { return kind == Kind::symbol && text == symbol; }
+  bool is_word(const char* word) const { return kind == Kind::name && text == word; }
+};
+
+/// Splits `text` into tokens. The last token has kind `end`. Throws DefinitionError.
+std::vector<Token> tokens_of(const std::string& text, const Location& location);
 
 }  // namespace xtape::model

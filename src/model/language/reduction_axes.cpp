@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
 
 namespace xtape::model {

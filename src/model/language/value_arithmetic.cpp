@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "kernels/elements/division.hpp"
 #include "model/language/value.hpp"
 #include "xtape/ops.hpp"

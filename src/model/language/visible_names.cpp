@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/value.hpp"
-#include "base/messages/nearest.hpp"
 
 namespace xtape::model {
 

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/messages/contains.hpp"
-#include "base/arrays/convert.hpp"
+#include "base/messages/wording.hpp"
+#include "base/arrays/elements.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/language/visible_names.hpp"
 #include "model/recording/module.hpp"
-#include "base/messages/nearest.hpp"
-#include "base/memory/stack.hpp"
-#include "model/definition/usage.hpp"
+#include "base/memory/process_memory.hpp"
+#include "model/definition/checks.hpp"
 
 namespace xtape::model {
 

@@ -1,10 +1,9 @@
 #include "xtape/model.hpp"
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/recording/model_data.hpp"
 #include "model/weights/narrow_weights.hpp"
-#include "base/messages/nearest.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,6 @@
 // A model's cache of players.
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "model/recording/model_data.hpp"
 
 namespace xtape {

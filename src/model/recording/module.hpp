@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/definition/definition.hpp"
-#include "nn/initialise.hpp"
+#include "nn/layers.hpp"
 #include "model/language/value.hpp"
 #include "xtape/op/op.hpp"
 

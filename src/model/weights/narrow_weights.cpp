@@ -4,9 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/messages/contains.hpp"
-#include "base/arrays/convert.hpp"
-#include "base/arrays/finite.hpp"
+#include "base/messages/wording.hpp"
+#include "base/arrays/elements.hpp"
 #include "model/recording/model_data.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/ops.hpp"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "xtape/model.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::model {
@@ -42,5 +43,15 @@ void read_weights(const Store& weights, const std::vector<StoredWeight>& stored,
 /// part_of copies the elements of index `part` along the first axis from an array. set_part writes them to an array.
 Array part_of(const Array& array, std::int64_t part);
 void set_part(Array& array, std::int64_t part, const Array& elements);
+
+
+// Selects weights by patterns of their names.
+
+/// Returns whether one of the patterns matches `name`. The patterns have the syntax of OptimizerGroup.
+bool matches_weight(const std::string& name, const std::vector<std::string>& patterns);
+
+/// Throws DefinitionError if a pattern matches no weight of the model. The message suggests the nearest pattern or
+/// name, and names `key`, the setting that contains the patterns.
+void check_weight_patterns(const Model& model, const std::string& key, const std::vector<std::string>& patterns);
 
 }  // namespace xtape::model

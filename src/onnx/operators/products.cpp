@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "onnx/operators.hpp"
 #include "onnx/operators/spatial.hpp"
 #include "xtape/ops.hpp"

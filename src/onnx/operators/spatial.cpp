@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 

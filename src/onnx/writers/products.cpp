@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "ops/convolution/convolution_geometry.hpp"
 #include "ops/linear_algebra/equation.hpp"
 #include "onnx/writing.hpp"

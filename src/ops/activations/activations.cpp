@@ -2,8 +2,8 @@
 #include "xtape/ops/activations.hpp"
 
 #include "ops/recording/composed.hpp"
-#include "ops/elementwise/elementwise_gradients.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

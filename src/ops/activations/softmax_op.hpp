@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/recording/op_helpers.hpp"
 
 namespace xtape {
 

@@ -4,11 +4,10 @@
 #include <bit>
 #include <limits>
 
-#include "kernels/attention/attention_labels.hpp"
+#include "kernels/attention/attention.hpp"
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/linear_algebra/equation.hpp"
-#include "ops/recording/floating.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "tape/calls.hpp"
-#include "base/memory/ceiling.hpp"
+#include "base/memory/lengths.hpp"
 #include "ops/convolution/convolution_geometry.hpp"
-#include "ops/convolution/winograd_product.hpp"
+#include "ops/convolution/windows.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "xtape/op/op.hpp"
+#include "xtape/tape.hpp"
 
 namespace xtape {
 
@@ -26,5 +27,15 @@ Var windows_along(Var x, std::int64_t first, const std::vector<std::int64_t>& si
 /// Returns x with before[i] and after[i] elements of `value` added to axis first + i. Negative numbers remove elements.
 Var extended(const Var& x, std::size_t first, const std::vector<std::int64_t>& before,
              const std::vector<std::int64_t>& after, double value = 0);
+
+
+// Convolutions by Winograd's algorithm.
+
+/// Returns the product of the windows over x [b, c, ...], with before[i] and after[i] zeros around spatial axis i, and
+/// a weight [o, c, ...]. With `adjoint`, the weight is [c, o, ...] and is flipped. Returns an empty var if the
+/// algorithm is not applicable. It requires float32, enough channels, and windows of 3 x 3 elements or of 3 or more
+/// elements along a single axis.
+Var winograd_conv(const Var& x, const Var& weight, const std::vector<std::int64_t>& before,
+                  const std::vector<std::int64_t>& after, bool adjoint);
 
 }  // namespace xtape

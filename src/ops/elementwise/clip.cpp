@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/elementwise/elementwise_gradients.hpp"
+#include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "xtape/ops.hpp"

@@ -1,5 +1,5 @@
 // Comparisons and logic. The results are bool and have no gradient.
-#include "ops/elementwise/elementwise_gradients.hpp"
+#include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 

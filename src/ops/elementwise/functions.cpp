@@ -1,7 +1,7 @@
 // Elementwise functions of one float variable.
 #include <cmath>
 
-#include "ops/elementwise/elementwise_gradients.hpp"
+#include "ops/elementwise/arithmetic.hpp"
 #include "kernels/math/gelu.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"

@@ -1,10 +1,9 @@
 // The incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. Samples of the gamma and
 // Poisson distributions use them. They are tiles, because they consist of loops until convergence.
-#include "kernels/math/incomplete_gamma.hpp"
+#include "kernels/math/functions.hpp"
 
 #include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/composed.hpp"
-#include "kernels/math/functions.hpp"
 #include "xtape/ops/elementwise.hpp"
 
 namespace xtape {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "ops/recording/composed.hpp"
-#include "ops/elementwise/elementwise_gradients.hpp"
+#include "ops/elementwise/arithmetic.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"
 

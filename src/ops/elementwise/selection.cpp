@@ -3,7 +3,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/elementwise/elementwise_gradients.hpp"
+#include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 

@@ -1,7 +1,7 @@
 // embedding_bag: sums of rows of a table.
 #include <algorithm>
 
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

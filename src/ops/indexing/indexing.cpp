@@ -1,6 +1,6 @@
 // Ops with an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/shapes/creation.hpp"
 #include "ops/indexing/scatter.hpp"
 #include "xtape/ops.hpp"

@@ -1,9 +1,8 @@
 // ragged_dot, which computes the products of mixtures of experts, and its gradient with respect to the weights.
-#include "kernels/indexing/ragged.hpp"
+#include "kernels/indexing/index_kernels.hpp"
 
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 

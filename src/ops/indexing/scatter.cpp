@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ops/recording/composed.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/indexing.hpp"
 
 namespace xtape {

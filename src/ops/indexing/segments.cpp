@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "ops/recording/composed.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/indexing/scatter.hpp"
 #include "xtape/ops/indexing.hpp"
 

@@ -1,6 +1,6 @@
 // diag_embed, which writes vectors to diagonals of matrices, and diagonal, which reads them back.
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
-#include "base/messages/contains.hpp"
+#include "ops/recording/op_helpers.hpp"
+#include "base/messages/wording.hpp"
 #include "ops/linear_algebra/equation.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <utility>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 

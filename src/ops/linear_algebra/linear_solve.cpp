@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tape/calls.hpp"
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "ops/recording/enclosed.hpp"
 #include "tape/graph.hpp"
 #include "xtape/loops.hpp"

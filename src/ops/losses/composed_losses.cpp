@@ -1,12 +1,12 @@
 // Losses. They are compositions of elementwise ops, which fuse, and sums.
-#include "ops/losses/composed_losses.hpp"
+#include "ops/losses/losses.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "ops/recording/composed.hpp"
-#include "ops/elementwise/elementwise_gradients.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/losses.hpp"
 #include "xtape/ops/reductions.hpp"

@@ -1,8 +1,7 @@
 // Linear-chain conditional random fields. Scores, the partition function and the best tags are scans over the steps.
 #include <algorithm>
 
-#include "ops/losses/composed_losses.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/losses/losses.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/scan/scan.hpp"
 #include "ops/indexing/scatter.hpp"

@@ -1,9 +1,8 @@
 // cross_entropy and its gradient.
 #include <limits>
 
-#include "ops/recording/by_name.hpp"
-#include "ops/losses/losses.hpp"
 #include "ops/recording/op_helpers.hpp"
+#include "ops/losses/losses.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

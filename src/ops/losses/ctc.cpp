@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/losses/composed_losses.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/losses/losses.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/scan/scan.hpp"
 #include "ops/indexing/scatter.hpp"

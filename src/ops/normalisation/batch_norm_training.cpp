@@ -1,5 +1,5 @@
 // batch_norm_training, which normalises channels by the statistics of a batch, and its gradient.
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/normalisation/channels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

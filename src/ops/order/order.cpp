@@ -4,9 +4,8 @@
 
 #include "ops/recording/batching.hpp"
 #include "ops/recording/composed.hpp"
-#include "base/messages/contains.hpp"
-#include "ops/elementwise/elementwise_gradients.hpp"
-#include "ops/recording/floating.hpp"
+#include "base/messages/wording.hpp"
+#include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/reductions/reductions.hpp"
 

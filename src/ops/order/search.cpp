@@ -1,11 +1,10 @@
 // Search in sorted arrays, and counting. searchsorted has a kernel. The other ops are compositions of searchsorted and
 // index_add.
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/recording/composed.hpp"
-#include "ops/elementwise/elementwise_gradients.hpp"
-#include "ops/recording/floating.hpp"
-#include "kernels/indexing/sorting.hpp"
+#include "ops/elementwise/arithmetic.hpp"
+#include "kernels/indexing/index_kernels.hpp"
 #include "xtape/ops/order.hpp"
 
 namespace xtape {

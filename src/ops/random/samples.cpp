@@ -4,8 +4,8 @@
 
 #include "ops/recording/composed.hpp"
 #include "ops/shapes/creation.hpp"
-#include "ops/elementwise/elementwise_gradients.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/linear_algebra.hpp"
 #include "xtape/ops/order.hpp"

@@ -2,9 +2,7 @@
 #include <algorithm>
 
 #include "tape/calls.hpp"
-#include "tape/check_call.hpp"
-#include "base/messages/contains.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

@@ -4,11 +4,10 @@
 #include <limits>
 
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/recording/composed.hpp"
-#include "ops/recording/floating.hpp"
 #include "ops/reductions/reductions.hpp"
-#include "kernels/math/root_of_squares.hpp"
+#include "kernels/math/functions.hpp"
 #include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/reductions.hpp"
 

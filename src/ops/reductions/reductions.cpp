@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "kernels/reductions/reduce.hpp"
 #include "xtape/op/op.hpp"

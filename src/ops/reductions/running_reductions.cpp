@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "ops/recording/composed.hpp"
-#include "ops/recording/floating.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/reductions/reductions.hpp"
 #include "xtape/ops/reductions.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/recording/composed.hpp"
-#include "ops/recording/floating.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/convolution/windows.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "ops/recording/batching.hpp"
-#include "base/arrays/element_index.hpp"
+#include "base/arrays/elements.hpp"
 #include "kernels/table/kernels.hpp"
 #include "base/threads/threads.hpp"
 #include "xtape/op/op.hpp"

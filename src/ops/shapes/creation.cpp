@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

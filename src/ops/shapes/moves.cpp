@@ -4,7 +4,6 @@
 
 #include "tape/calls.hpp"
 #include "ops/recording/composed.hpp"
-#include "ops/recording/floating.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/indexing.hpp"
 

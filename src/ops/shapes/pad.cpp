@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/recording/batching.hpp"
-#include "ops/recording/by_name.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

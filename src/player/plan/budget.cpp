@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "player/plan/memory.hpp"
-#include "player/plan/shortage.hpp"
 
 namespace xtape {
 

@@ -1,10 +1,44 @@
 /// Memory budgets of plans. To need less memory, a plan discards values and runs steps again.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "player/plan/plan.hpp"
-#include "player/plan/recompute.hpp"
+#include "player/plan/schedule.hpp"
 
 namespace xtape {
+
+// Chooses which steps of a plan run again so that the plan needs less memory.
+
+/// A way to play a plan.
+struct Way {
+  std::size_t peak = 0;  ///< The peak of the schedule (Schedule::peak).
+  double seconds = 0;    ///< The predicted time (Schedule::seconds).
+  std::vector<Recomputation> choices;
+};
+
+/// Returns ways from the fastest, which repeats nothing, to the one with the lowest peak. Each way is slower than the
+/// one before it and has a lower peak. The ways depend only on the graph.
+std::vector<Way> find_ways(const StepGraph& graph);
+
+/// Stores the ways found for the graphs of the players of one arena. The training plans for batches of different shapes
+/// have the same steps with different sizes, and the same choices save memory in all of these plans. Searching again
+/// would take most of the planning time.
+class KnownWays {
+ public:
+  /// Returns the ways found for graphs of this structure. Each search has its own set of ways, and the latest set is
+  /// first. The choices of the ways are possible in this graph, but their costs belong to other graphs.
+  const std::vector<std::vector<Way>>& of(const StepGraph& graph) { return ways_[structure_of(graph)]; }
+  void add(const StepGraph& graph, std::vector<Way> ways);
+  std::int64_t searches() const { return searches_; }  ///< How often ways were added.
+
+ private:
+  static std::vector<int> structure_of(const StepGraph& graph);
+  std::map<std::vector<int>, std::vector<std::vector<Way>>> ways_;
+  std::int64_t searches_ = 0;
+};
+
 
 /// Returns the memory of a plan outside of its arena: outputs, carries, constants, fed inputs and parameters.
 std::size_t bytes_outside(const PlannedProgram& planned);
@@ -30,5 +64,41 @@ void fit_memory(PlannedProgram& planned, std::size_t memory, KnownWays& known);
 /// Returns the memory and predicted time of the plan and of all plans among which fit_memory chooses. The order is from
 /// the fastest to the smallest.
 std::vector<MemoryPoint> memory_curve(const PlannedProgram& planned);
+
+
+// Plans of tapes whose scans may compute values again to keep to a memory limit.
+
+/// Returns the plan of the outputs. If the plan must repeat steps to keep to the limit of `options`, returns the
+/// fastest of the plans with and without scans that compute values again. Throws LimitError if none of these plans
+/// keeps to the limit. The error states the smallest memory that any of them needs.
+PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads);
+
+/// Returns the memory and predicted time of the plans among which plan_within_limit chooses. The order is from the
+/// fastest to the smallest. Leaves out plans that are slower than another plan but do not need less memory. `options`
+/// has no limit.
+std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads);
+
+
+// Errors for plans that need more memory than this process can use.
+
+/// Throws Error if an array of `type` alone takes more memory than `most`. The message names the node's op and source
+/// location. `most` is memory_limit(), the memory that this process can use.
+void require_memory(const Node& node, const ValueType& type, std::size_t most);
+
+/// Throws Error if a dense array of `type` would exceed the address space of current processors. Use this check for an
+/// operand that may repeat elements, and may therefore take less memory than a dense array. The check allows kernels to
+/// compute small multiples of the number of bytes in 64 bits.
+void require_countable(const Node& node, const ValueType& type);
+
+/// Throws Error if the plan's buffers take more memory than this process can use. The message names the op of the
+/// largest buffer.
+void require_memory(const PlannedProgram& planned);
+
+/// Describes a step for messages: "tanh -> float32 (2, 3) at …".
+std::string described(const PlannedProgram& planned, const PlannedStep& step);
+
+/// Throws Error for a plan whose memory could not be allocated. The message names the op of the largest buffer and the
+/// reason `why`.
+[[noreturn]] void out_of_memory(const PlannedProgram& planned, const std::string& why);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-#include "player/plan/cost.hpp"
+#include "player/plan/kernel_table.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 #include "tape/graph.hpp"
 #include "base/arrays/mix.hpp"
 #include "xtape/op/op.hpp"

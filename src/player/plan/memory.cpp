@@ -14,8 +14,8 @@
 #include <numeric>
 #include <set>
 
-#include "base/memory/ceiling.hpp"
-#include "player/plan/recompute.hpp"
+#include "base/memory/lengths.hpp"
+#include "player/plan/budget.hpp"
 
 namespace xtape {
 

@@ -11,7 +11,6 @@
 #include "player/plan/kernel_table.hpp"
 #include "player/plan/memory.hpp"
 #include "player/plan/placement.hpp"
-#include "player/plan/shortage.hpp"
 #include "player/run/ready.hpp"
 
 namespace xtape {

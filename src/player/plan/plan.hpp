@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "player/program/program.hpp"
-#include "player/plan/cost.hpp"
+#include "player/plan/kernel_table.hpp"
 
 namespace xtape {
 

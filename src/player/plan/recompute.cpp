@@ -5,7 +5,7 @@
 // ways to compute the content again before its next use: with the inputs kept, or with the inputs computed again too.
 // It takes the variant with the largest ratio of freed memory to time, where freed memory is the memory above the
 // target, summed over steps. At the end it takes back choices that the target does not need.
-#include "player/plan/recompute.hpp"
+#include "player/plan/budget.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "player/plan/shortage.hpp"
+#include "player/plan/budget.hpp"
 
 #include "player/plan/memory.hpp"
 

@@ -1,10 +1,9 @@
-#include "player/plan/within_limit.hpp"
+#include "player/plan/budget.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "player/program/passes.hpp"
-#include "player/plan/budget.hpp"
 
 namespace xtape {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 #include "base/arrays/mix.hpp"
 #include "player/program/passes.hpp"
 

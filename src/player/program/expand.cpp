@@ -1,7 +1,7 @@
 // Replaces ops by their bodies or expansions.
 #include <algorithm>
 
-#include "ops/recording/call_expansion.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "player/program/passes.hpp"
 #include "xtape/ops.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tape/compare.hpp"
+#include "tape/node_text.hpp"
 #include "base/arrays/mix.hpp"
 #include "player/program/passes.hpp"
 

@@ -2,7 +2,7 @@
 // they can. Otherwise casts widen them.
 #include <algorithm>
 
-#include "ops/recording/call_expansion.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "player/program/passes.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "xtape/ops.hpp"

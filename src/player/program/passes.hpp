@@ -3,7 +3,7 @@
 #pragma once
 
 #include "player/program/program.hpp"
-#include "player/plan/cost.hpp"
+#include "player/plan/kernel_table.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "player/run/body_loops.hpp"
+#include "player/run/ready.hpp"
 
 #include <algorithm>
 

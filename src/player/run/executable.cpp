@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "player/program/passes.hpp"
-#include "player/plan/within_limit.hpp"
-#include "base/threads/thread_count.hpp"
+#include "player/plan/budget.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

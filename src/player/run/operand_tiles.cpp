@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/memory/with_length.hpp"
+#include "base/memory/lengths.hpp"
 
 namespace xtape {
 

@@ -6,12 +6,12 @@
 #include <cstring>
 
 #include "tape/calls.hpp"
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "player/run/executable.hpp"
 #include "player/run/hasher.hpp"
 #include "player/plan/memory.hpp"
 #include "player/plan/overlap.hpp"
-#include "player/plan/shortage.hpp"
+#include "player/plan/budget.hpp"
 #include "player/run/ready.hpp"
 #include "player/run/traced_plan.hpp"
 #include "base/arrays/visit.hpp"

@@ -6,7 +6,7 @@
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
 #include "player/program/passes.hpp"
-#include "player/run/body_loops.hpp"
+#include "player/run/ready.hpp"
 #include "player/run/operand_tiles.hpp"
 #include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "ops/recording/call_expansion.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/recording/enclosed.hpp"
 #include "xtape/player.hpp"
 

@@ -1,7 +1,7 @@
 // The rules that play a call on the indices of elements instead of the elements.
 #include <array>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "player/sparse/dependence.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/player.hpp"

@@ -1,7 +1,7 @@
 // The rules for elementwise ops, products, running sums, and calls about which nothing is known.
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "ops/linear_algebra/equation.hpp"
 #include "player/sparse/dependence.hpp"
 #include "base/arrays/visit.hpp"

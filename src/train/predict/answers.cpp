@@ -1,8 +1,8 @@
-#include "train/predict/answers.hpp"
+#include "train/predict/predict.hpp"
 
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "ranks/shared_work.hpp"
 #include "xtape/bleu.hpp"
 

@@ -1,8 +1,8 @@
-#include "train/predict/attention_weights.hpp"
+#include "train/predict/predict.hpp"
 
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::train {
 

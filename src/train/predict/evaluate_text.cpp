@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/memory/ceiling.hpp"
-#include "train/trainer/evaluate.hpp"
+#include "base/memory/lengths.hpp"
+#include "train/trainer/evaluator.hpp"
 
 namespace xtape {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
 
 namespace xtape::train {

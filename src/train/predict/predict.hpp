@@ -1,14 +1,66 @@
 /// Predictions of a run's model for rows.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/tables/fields.hpp"
+#include "ranks/rank_group.hpp"
+#include "train/run/run_data.hpp"
+#include "xtape/decode.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
+
+// Greedy answers of a model, and measures of their correctness.
+
+/// Returns the tokens of a prompt. They begin with the start token if the rows of the data do.
+Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std::string& text);
+
+/// Returns the tokens that end a text in training or in the folder of the tokenizer.
+Tokens end_tokens(const Tokenizer& tokenizer);
+
+/// Continues each prompt (`answers.source`) greedily with the model's function `logits(tokens)`. Generates at most as
+/// many tokens as the longest target needs. `columns` is the context length. Each rank of the group continues some of
+/// the prompts, and every rank receives all answers. The function calls `between` before every token. An exception that
+/// `between` throws propagates.
+std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
+                                   const PairTexts& answers, std::int64_t columns, ranks::RankGroup& group,
+                                   const std::function<void()>& between);
+
+/// Compares the answers `made` with the correct answers `right` by the measures that the recipe requests (BLEU, exact
+/// match). Stores the results in `evaluation`.
+void compare(const Recipe& recipe, const std::vector<std::string>& made, const std::vector<std::string>& right,
+             Evaluation& evaluation);
+
+
+// Attention weights and the tokens to which they belong.
+
+/// Throws Error if the model has no function `attention`.
+void check_attention(const Model& model);
+
+/// Implements Run::attention for a pair. `produced` contains the target's tokens in the order of production, with the
+/// end token last.
+std::vector<Attention> attention(Model& model, const Tokenizers& tokenizers, const std::string& source,
+                                 const Tokens& produced);
+/// Implements Run::attention for one text.
+std::vector<Attention> attention(Model& model, const Tokenizer& tokenizer, const std::string& text);
+
+/// Returns the target's tokens and the end token, without the start token, which the model reads but does not produce.
+Tokens produced(const Tokenizer& tokenizer, const std::string& target);
+
+
+// Translates lines of text.
+
+/// Translates every line with the model's function `logits(source, tokens)` and the searcher. `positions` is the
+/// maximum number of tokens that the model can read or write; 0 means that the model has no limit. Each rank of the
+/// group translates some of the batches of lines. All ranks receive all translations.
+std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
+                                   const std::vector<std::string>& lines, SearchOptions options,
+                                   std::int64_t positions, ranks::RankGroup& group);
+
 
 /// Predictions for rows: the fields of each row, and the names of the fields.
 struct Predictions {

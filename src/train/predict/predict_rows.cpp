@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/tables/csv_rows.hpp"
-#include "base/messages/joined.hpp"
+#include "data/tables/fields.hpp"
+#include "base/messages/wording.hpp"
 #include "train/predict/predict.hpp"
-#include "data/texts/sentences.hpp"
+#include "data/texts/texts.hpp"
 
 namespace xtape::train {
 

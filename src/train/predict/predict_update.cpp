@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ranks/agreement.hpp"
+#include "ranks/rank_group.hpp"
 #include "ranks/shard_tree.hpp"
 #include "xtape/profile.hpp"
 

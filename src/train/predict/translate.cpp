@@ -1,4 +1,4 @@
-#include "train/predict/translate.hpp"
+#include "train/predict/predict.hpp"
 
 #include <algorithm>
 #include <numeric>

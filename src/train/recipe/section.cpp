@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::train {

@@ -2,8 +2,7 @@
 #include <charconv>
 
 #include "train/run/checkpoint.hpp"
-#include "base/messages/contains.hpp"
-#include "base/messages/joined.hpp"
+#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
 
 namespace xtape {

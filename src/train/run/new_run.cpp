@@ -1,18 +1,16 @@
-#include "train/run/new_run.hpp"
+#include "train/run/run_parts.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "train/trainer/batch_shards.hpp"
+#include "train/trainer/carried.hpp"
 #include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
 #include "train/trainer/loss.hpp"
 #include "train/trainer/observed_steps.hpp"
 #include "train/recipe/recipe_parts.hpp"
-#include "train/run/run_model.hpp"
-#include "train/recipe/schedule_end.hpp"
 
 namespace xtape::train {
 

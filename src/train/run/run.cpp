@@ -4,13 +4,11 @@
 #include <system_error>
 #include <thread>
 
-#include "ranks/agreement.hpp"
-#include "train/predict/answers.hpp"
+#include "ranks/rank_group.hpp"
+#include "train/predict/predict.hpp"
 #include "train/run/checkpoint.hpp"
 #include "train/recipe/recipe_parts.hpp"
-#include "train/run/run_agreement.hpp"
-#include "train/run/run_changes.hpp"
-#include "train/run/run_model.hpp"
+#include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
 #include "data/tokenizers/utf8.hpp"
 

@@ -1,4 +1,4 @@
-#include "train/run/run_changes.hpp"
+#include "train/run/run_parts.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

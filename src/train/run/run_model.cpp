@@ -1,21 +1,48 @@
-#include "train/run/run_model.hpp"
-
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/messages/contains.hpp"
-#include "model/definition/definition.hpp"
 #include "base/files/durable.hpp"
+#include "base/json/json_text.hpp"
+#include "base/messages/wording.hpp"
+#include "base/threads/instruction_set.hpp"
+#include "kernels/products/blas_core.hpp"
+#include "model/definition/definition.hpp"
+#include "model/definition/checks.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "model/language/formula.hpp"
-#include "train/run/trained_weights.hpp"
-#include "model/definition/usage.hpp"
-#include "model/weights/weight_patterns.hpp"
+#include "model/weights/stored_weights.hpp"
+#include "ranks/rank_group.hpp"
+#include "train/run/run_parts.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::train {
+
+namespace {
+/// Describes the hardware and libraries. Apart from the model, data and recipe, only they affect the bits of results.
+std::string processor() {
+  return std::string(name_of(instruction_set())) + ", " + blas_description();
+}
+
+std::string without_threads(const Recipe& recipe) {
+  Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
+  json.erase("threads");
+  return json.dump();
+}
+}  // namespace
+
+void check_agreement(ranks::RankGroup& group, const Recipe& recipe) {
+  if (group.size() == 1) return;
+  ranks::check_agreement(group, "version of xtape", XTAPE_VERSION);
+  ranks::check_agreement(group, "instruction set and BLAS kernels", processor());
+  ranks::check_agreement(group, "recipe", without_threads(recipe));
+}
+
+void check_agreement(ranks::RankGroup& group, const Texts& texts) {
+  if (group.size() > 1) ranks::check_agreement(group, "data", "checksum " + std::to_string(texts.checksum()));
+}
+
 
 namespace {
 using Settings = std::vector<std::pair<std::string, std::string>>;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/files/durable.hpp"
-#include "train/trainer/evaluate.hpp"
+#include "train/trainer/evaluator.hpp"
 #include "train/run/metrics.hpp"
-#include "train/run/new_run.hpp"
+#include "train/run/run_parts.hpp"
 #include "ranks/rank_group.hpp"
 #include "train/run/run_data.hpp"
 #include "xtape/train.hpp"

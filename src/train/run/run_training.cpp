@@ -1,9 +1,7 @@
 // Trains runs, and makes the first updates of recipes without a run.
-#include "ranks/agreement.hpp"
+#include "ranks/rank_group.hpp"
 #include "train/run/checkpoint.hpp"
-#include "train/run/run_agreement.hpp"
-#include "train/run/run_changes.hpp"
-#include "train/run/run_model.hpp"
+#include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
 
 namespace xtape {

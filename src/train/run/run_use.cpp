@@ -1,12 +1,9 @@
 // Uses the models of runs: evaluations, answers, translations and exports.
-#include "train/predict/answers.hpp"
-#include "train/predict/attention_weights.hpp"
+#include "train/predict/predict.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "player/plan/memory.hpp"
-#include "train/run/run_agreement.hpp"
-#include "train/run/run_model.hpp"
+#include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
-#include "train/predict/translate.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {

@@ -1,9 +1,9 @@
-#include "train/run/trained_weights.hpp"
+#include "train/run/run_parts.hpp"
 
 #include <set>
 
-#include "optim/groups.hpp"
-#include "model/weights/weight_patterns.hpp"
+#include "optim/piece_optimizer.hpp"
+#include "model/weights/stored_weights.hpp"
 
 namespace xtape::train {
 

@@ -1,9 +1,9 @@
-#include "train/trainer/batch_shards.hpp"
+#include "train/trainer/carried.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::train {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "train/trainer/batch_shards.hpp"
 
 namespace xtape::train {
 

@@ -1,4 +1,4 @@
-#include "train/trainer/evaluate.hpp"
+#include "train/trainer/evaluator.hpp"
 
 #include "ranks/shared_work.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "base/messages/contains.hpp"
-#include "base/arrays/finite.hpp"
+#include "base/messages/wording.hpp"
+#include "base/arrays/elements.hpp"
 
 namespace xtape::train {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/messages/contains.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::train {

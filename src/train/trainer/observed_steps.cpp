@@ -4,7 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/messages/nearest.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "train/run/trained_weights.hpp"
+#include "train/run/run_parts.hpp"
 #include "xtape/literal.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/per_example.hpp"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "train/trainer/batch_shards.hpp"
+#include "train/trainer/carried.hpp"
 #include "train/trainer/failed_play.hpp"
 #include "train/trainer/observed_steps.hpp"
 #include "train/trainer/training_steps.hpp"

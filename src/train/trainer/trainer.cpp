@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/arrays/finite.hpp"
-#include "train/recipe/schedule_end.hpp"
-#include "train/run/trained_weights.hpp"
+#include "base/arrays/elements.hpp"
+#include "train/recipe/recipe_parts.hpp"
+#include "train/run/run_parts.hpp"
 #include "train/trainer/trainer_data.hpp"
 #include "xtape/literal.hpp"
 

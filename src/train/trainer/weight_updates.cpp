@@ -1,4 +1,4 @@
-#include "train/trainer/weight_updates.hpp"
+#include "train/trainer/loss.hpp"
 
 #include <algorithm>
 #include <cmath>

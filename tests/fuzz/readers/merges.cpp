@@ -1,6 +1,6 @@
 // Byte-pair encoding compared with its definition: applies the merge of the lowest rank, leftmost first, until there is
 // none.
-#include "data/tokenizers/merges.hpp"
+#include "data/tokenizers/word_models.hpp"
 
 #include <map>
 

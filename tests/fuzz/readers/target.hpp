@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/messages/characters.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::fuzz {

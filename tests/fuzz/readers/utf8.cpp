@@ -2,8 +2,8 @@
 #include "data/tokenizers/utf8.hpp"
 
 #include "target.hpp"
-#include "data/tokenizers/words.hpp"
-#include "data/texts/words_13a.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "data/texts/texts.hpp"
 
 namespace xtape::fuzz {
 

@@ -1,0 +1,45 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/arrays/elements.hpp"
+#include "base/arrays/visit.hpp"
+#include "base/threads/threads.hpp"
+
+namespace xtape {
+
+void convert_floats(const Array& from, Array& to) {
+  constexpr std::int64_t grain = 1 << 14;
+  visit_floats(from, [&](const auto* given) {
+    visit_floats(to, [&]<class T>(T* converted) {
+      parallel_for(thread_count(), from.count(), grain, [&](std::int64_t begin, std::int64_t finish) {
+        for (std::int64_t i = begin; i < finish; ++i) converted[i] = static_cast<T>(given[i]);
+      });
+    });
+  });
+}
+
+
+std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t axis = index.size(); axis-- > 0; element /= shape[axis]) index[axis] = element % shape[axis];
+  return index;
+}
+
+std::string index_text(const std::vector<std::int64_t>& index) {
+  std::string text;
+  for (const std::int64_t each : index) text += (text.empty() ? "" : ", ") + std::to_string(each);
+  return "[" + text + "]";
+}
+
+
+bool all_finite(const ArrayView& values) {
+  const std::int64_t count = count_of(values.shape());
+  bool finite = true;
+  visit_floats(values, [&](const auto* elements) {
+    finite =
+        std::all_of(elements, elements + count, [](auto each) { return std::isfinite(static_cast<double>(each)); });
+  });
+  return finite;
+}
+
+}  // namespace xtape
