@@ -17,7 +17,8 @@ PUBLIC = {
     "ops": "custom_gradient linear_solve loops ops ops/activations ops/convolution ops/elementwise ops/indexing ops/linear_algebra ops/losses "
            "ops/order ops/random ops/reductions ops/resampling scan",
     "grad": "derivatives grad implicit odeint per_example vmap",
-    "player": "compiled gradcheck player sparse trace",
+    "player": "player trace",
+    "functions": "compiled gradcheck sparse",
     "optim": "optim privacy step",
     "nn": "core init nn parameters",  # core includes all up to here
     "onnx": "onnx",
@@ -29,6 +30,7 @@ PUBLIC = {
     "train": "profile recipe train trainer",
     "cli": "xtape",  # includes all
 }
+ROOMS = ["player/program", "player/plan", "player/run"]  # of the layer player, from the lowest to the highest
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
 
@@ -82,6 +84,9 @@ def main():
         planted += [name for name, whole in headers.items() if whole.startswith(layer)]
         missed = [name for name in planted if not wrong("planted", f'#include "{name}"\n', sees, owners, headers)]
         holds(f"{layer} sees no header of other layers, and none without its room", planted and not missed, str(missed))
+    found = [f"{name} includes {each}" for path, name in files for low, room in enumerate(ROOMS) if name.startswith(room)
+             for each in INCLUDE.findall(path.read_text()) if each.startswith(tuple(ROOMS[low + 1:]))]
+    holds("no room of the player includes a header of a higher room", not found, "\n".join(found))
     return report()
 
 

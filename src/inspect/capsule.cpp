@@ -3,7 +3,7 @@
 #include "base/files/encodings.hpp"
 #include "inspect/failing.hpp"
 #include "base/threads/instruction_set.hpp"
-#include "player/plan/placement.hpp"
+#include "player/program/program.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

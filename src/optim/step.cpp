@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "tape/calls.hpp"
-#include "player/function_plans.hpp"
+#include "functions/function_plans.hpp"
 #include "optim/piece_optimizer.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/literal.hpp"

@@ -18,6 +18,7 @@
 
 #include "player/program/passes.hpp"
 #include "player/plan/plan.hpp"
+#include "player/run/ready.hpp"
 #include "training_step.hpp"
 #include "xtape/player.hpp"
 
@@ -161,7 +162,7 @@ void measure_parts(const Tape& tape, const Vars& outputs) {
       parts.note("elementwise");
       program.compact();
       parts.note("compact");
-      const PlannedProgram planned = plan(std::move(program), options, 1);
+      const PlannedProgram planned = plan(std::move(program), options, 1, body_kernels());
       parts.note("plan");
     }
     parts.note("destroy");

@@ -1,5 +1,7 @@
 #include "player/plan/kernel_table.hpp"
 
+#include "tape/calls.hpp"
+
 #include <algorithm>
 
 #include "tape/node_text.hpp"
@@ -90,6 +92,20 @@ const SharedKernel* KernelTable::find(const PlacedCall& call) const {
 void KernelTable::add(const KernelCall& call, const SharedKernel& kernel) {
   if (is_single(call.op, call.body)) return;
   kernels_.emplace(hash_of(call.op, call.attributes, call.body, call.in, call.out), std::make_pair(call, kernel));
+}
+
+void name_call(Error& error, const Site& site) {
+  if (site.op != nullptr) error.name_op(site.op->name);
+  name_place(error, site);
+}
+
+Kernel make_kernel(const KernelCall& call, const Site& site) {
+  try {
+    return call.op.lowering.kernel(call);
+  } catch (Error& error) {
+    name_call(error, site);
+    throw;
+  }
 }
 
 }  // namespace xtape

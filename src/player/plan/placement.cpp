@@ -13,13 +13,6 @@ bool same_elements(const Placement& a, const Placement& b) {
   return true;
 }
 
-OpCall call_of(const Program& program, const Node& node) {
-  OpCall call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
-  call.inputs.reserve(node.inputs.size());
-  for (const ValueId& id : node.inputs) call.inputs.push_back(program.type(id));
-  return call;
-}
-
 std::size_t bytes_of(const ValueType& type) {
   return static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
 }

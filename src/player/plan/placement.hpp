@@ -76,7 +76,4 @@ class Placements {
 /// later uses can forbid some of these inputs.
 void find_overwritable(const Node& node, std::vector<std::size_t>& inputs);
 
-/// Returns the call of a node in the form that the functions of its op receive.
-OpCall call_of(const Program& program, const Node& node);
-
 }  // namespace xtape

@@ -11,7 +11,6 @@
 #include "player/plan/kernel_table.hpp"
 #include "player/plan/memory.hpp"
 #include "player/plan/placement.hpp"
-#include "player/run/ready.hpp"
 
 namespace xtape {
 
@@ -58,11 +57,13 @@ constexpr std::int64_t copied_by_loop = 64;  // elements; make_copy distributes 
 
 class Planner {
  public:
-  Planner(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external)
+  Planner(Program program, const PlayerOptions& options, int threads, const BodyKernels& bodies,
+          const ExternalBuffers& external)
       : result_(std::move(program)),
         program_(*result_.program),
         options_(options),
         threads_(threads),
+        bodies_(bodies),
         external_(external),
         places_(program_, options.passes, external) {
     result_.in_place = options.passes.in_place;
@@ -267,8 +268,8 @@ class Planner {
     call.seed = options_.seed;
     call.precision = options_.precision;
     Cost cost = cost_of(call);
-    Kernel kernel = runs_in_tiles(*node.op)   ? make_elementwise(call)
-                    : node.op->lowering.steps ? make_stepped(call, options_, zeros_of(index), cost)
+    Kernel kernel = runs_in_tiles(*node.op)   ? bodies_.tiled(call)
+                    : node.op->lowering.steps ? bodies_.stepped(call, options_, zeros_of(index), cost)
                                               : make_kernel(call, node.site);
     check_kernel(kernel, call, node.op->name);
     const SharedKernel shared{std::make_shared<const Kernel>(std::move(kernel)), cost};
@@ -410,6 +411,7 @@ class Planner {
   const Program& program_;
   const PlayerOptions& options_;
   int threads_;
+  const BodyKernels& bodies_;
   const ExternalBuffers& external_;
   Placements places_;
   const std::size_t memory_limit_ = memory_limit();
@@ -421,8 +423,9 @@ class Planner {
 };
 }  // namespace
 
-PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
-  return Planner(std::move(program), options, threads, external).run();
+PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const BodyKernels& bodies,
+                    const ExternalBuffers& external) {
+  return Planner(std::move(program), options, threads, bodies, external).run();
 }
 
 }  // namespace xtape

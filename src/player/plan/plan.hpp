@@ -126,9 +126,18 @@ struct PlannedProgram {
   std::string types_text(const PlannedStep& step) const;  ///< "float32 (2, 3), int64 ()".
 };
 
+/// The kernels of nodes that have a body. The run of a player provides them, because they run plans themselves.
+struct BodyKernels {
+  /// The kernel of an op for which runs_in_tiles() is true.
+  Kernel (*tiled)(const KernelCall& call);
+  /// The kernel of an op whose body is played step by step. The body is planned once, with the passes and the seed of
+  /// `options`. `zeros` is the result of needed_zeros. The function sets `cost` to the cost of all steps.
+  Kernel (*stepped)(const KernelCall& call, const PlayerOptions& options, const std::vector<bool>& zeros, Cost& cost);
+};
+
 /// Plans the steps and the layout of the memory. Throws Error if the plan needs more memory than this process can use
 /// (shortage.hpp) or than PlayerOptions::memory allows (budget.hpp), or if an op cannot be played.
-PlannedProgram plan(Program program, const PlayerOptions& options, int threads,
+PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const BodyKernels& bodies,
                     const ExternalBuffers& outside = {});
 
 }  // namespace xtape

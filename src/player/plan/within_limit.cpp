@@ -22,11 +22,12 @@ bool repeats(const PlannedProgram& planned) {
 /// The fastest of the plans that keep to the limit.
 class Fastest {
  public:
-  Fastest(const PlayerOptions& options, int threads) : options_(options), threads_(threads) {}
+  Fastest(const PlayerOptions& options, int threads, const BodyKernels& bodies)
+      : options_(options), threads_(threads), bodies_(bodies) {}
 
   void consider(Program program) {
     try {
-      PlannedProgram planned = plan(std::move(program), options_, threads_);
+      PlannedProgram planned = plan(std::move(program), options_, threads_, bodies_);
       if (!best_ || seconds_of(planned) < seconds_of(*best_)) best_ = std::move(planned);
     } catch (const LimitError& error) {
       if (!least_ || error.least() < least_->least()) least_.emplace(error);
@@ -41,13 +42,15 @@ class Fastest {
  private:
   const PlayerOptions& options_;
   int threads_;
+  const BodyKernels& bodies_;
   std::optional<PlannedProgram> best_;
   std::optional<LimitError> least_;
 };
 }  // namespace
 
-PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads) {
-  Fastest fastest(options, threads);
+PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
+                                 const BodyKernels& bodies) {
+  Fastest fastest(options, threads, bodies);
   fastest.consider(optimised(tape, outputs, options));
   if (options.memory == 0 || (fastest.best() && !repeats(*fastest.best()))) return fastest.take();
   for (const RepeatSteps which : ways_to_repeat)
@@ -57,11 +60,11 @@ PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const Pl
 }
 
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
-                                      int threads) {
-  std::vector<MemoryPoint> all = memory_curve(plan(optimised(tape, outputs, options), options, threads));
+                                      int threads, const BodyKernels& bodies) {
+  std::vector<MemoryPoint> all = memory_curve(plan(optimised(tape, outputs, options), options, threads, bodies));
   for (const RepeatSteps which : ways_to_repeat)
     if (std::optional<Program> program = with_repeated_steps(tape, outputs, options, which)) {
-      const std::vector<MemoryPoint> more = memory_curve(plan(std::move(*program), options, threads));
+      const std::vector<MemoryPoint> more = memory_curve(plan(std::move(*program), options, threads, bodies));
       all.insert(all.end(), more.begin(), more.end());
     }
   std::stable_sort(all.begin(), all.end(),

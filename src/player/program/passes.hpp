@@ -1,9 +1,8 @@
-/// The passes. Each pass rewrites a program into an equivalent program that is faster or needs less memory. `optimised`
-/// runs the passes in the order of their declarations.
+/// The passes. Each pass rewrites a program into an equivalent program that is faster or needs less memory. The
+/// passes run in the order of their declarations (passes.cpp).
 #pragma once
 
 #include "player/program/program.hpp"
-#include "player/plan/kernel_table.hpp"
 
 namespace xtape {
 
@@ -32,11 +31,9 @@ std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table,
 /// values. `elementwise`: results of elementwise ops. `all`: all values that no other node reads.
 enum class RepeatSteps : std::uint8_t { none, elementwise, all };
 /// Lets scans compute values of the same step of other scans again, from the states before the step. The gradient of a
-/// scan then reads fewer stacked values. The results keep their bits. Returns whether the pass has changed a scan.
+/// scan then reads fewer stacked values. The results keep their bits. Returns whether the pass has changed a scan. Only
+/// with_repeated_steps runs this pass.
 bool repeat_steps_pass(Program& program, RepeatSteps which);
-
-/// Removes unread outputs of scans. Most of them exist for the gradient.
-void scan_pass(Program& program);
 
 /// Returns whether any value of the program has a storage dtype. If not, the passes for storage dtypes have nothing to
 /// do.
@@ -52,6 +49,9 @@ void fold_pass(Program& program);
 /// Merges equal calls on equal inputs. Calls from different regions are not merged, because merging would undo a
 /// checkpoint.
 void common_pass(Program& program);
+
+/// Removes unread outputs of scans. Most of them exist for the gradient.
+void scan_pass(Program& program);
 
 /// Uses Op::accumulate to turn the sum of a value and a call, such as a product, into a call that adds to the value.
 void accumulate_pass(Program& program);
@@ -78,16 +78,9 @@ const Op& fused_elementwise_op();
 /// Returns whether the op has a tile function or is fused from ops that have one.
 bool runs_in_tiles(const Op& op);
 
-/// Creates the kernel of an op for which runs_in_tiles() is true.
-Kernel make_elementwise(const KernelCall& call);
-
 /// Returns, for each stacked output of a node that is played step by step, whether steps that do not take place must
 /// write zeros. Zeros are not needed if all readers of the output are also played step by step, with the same steps. An
 /// example is the gradient of the node.
 std::vector<bool> needed_zeros(const Program& program, const Users& users, std::int32_t index);
-
-/// Creates the kernel of an op whose body is played step by step. The body is planned once, with the passes and the
-/// seed of `options`. `zeros` is the result of needed_zeros. The function sets `cost` to the cost of all steps.
-Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, const std::vector<bool>& zeros, Cost& cost);
 
 }  // namespace xtape

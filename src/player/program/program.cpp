@@ -54,6 +54,13 @@ void Program::compact() {
   *this = in_order(*this, [](Copier& copier, std::int32_t index) { return copier.move(index); });
 }
 
+OpCall call_of(const Program& program, const Node& node) {
+  OpCall call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
+  call.inputs.reserve(node.inputs.size());
+  for (const ValueId& id : node.inputs) call.inputs.push_back(program.type(id));
+  return call;
+}
+
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
   if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
   Program program(tape);

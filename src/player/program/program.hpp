@@ -50,6 +50,9 @@ struct Program {
   std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Names the value's origin.
 };
 
+/// Returns the call of a node in the form that the functions of its op receive.
+OpCall call_of(const Program& program, const Node& node);
+
 /// Returns a program with copies of the nodes on which `outputs` and the outputs of the carries depend. Throws an error
 /// if a var belongs to another tape than `tape`, or if a carry is not valid.
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);

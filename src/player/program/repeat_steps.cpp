@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "player/program/passes.hpp"
-#include "player/plan/placement.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

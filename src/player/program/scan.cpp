@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "player/program/passes.hpp"
-#include "player/plan/placement.hpp"
 
 namespace xtape {
 

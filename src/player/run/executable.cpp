@@ -7,6 +7,7 @@
 
 #include "player/program/passes.hpp"
 #include "player/plan/budget.hpp"
+#include "player/run/ready.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {
@@ -77,7 +78,7 @@ Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& o
   data->options = options;
   data->threads = thread_count(options.threads);
   const SingleThreadedBlas guard;  // needed already here, because constant folding plays tapes
-  data->planned = plan_within_limit(tape, outputs, options, data->threads);
+  data->planned = plan_within_limit(tape, outputs, options, data->threads, body_kernels());
   return Executable(std::move(data));
 }
 
@@ -86,7 +87,7 @@ std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, con
   unbounded.memory = 0;
   const int threads = thread_count(options.threads);  // must precede the guard, which limits the number of threads
   const SingleThreadedBlas guard;
-  return memory_curve(tape, outputs, unbounded, threads);
+  return memory_curve(tape, outputs, unbounded, threads, body_kernels());
 }
 
 const Plan& Executable::plan() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "player/plan/plan.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/player.hpp"
 #include "xtape/tape.hpp"
@@ -57,11 +58,6 @@ class PackedWeights {
 };
 
 
-/// Adds the op and the source location of the recorded call to an error of a kernel, unless the error already has them.
-void name_call(Error& error, const Site& site);
-/// Creates the kernel of the call's op. Errors of this function and errors of the kernel name the call.
-Kernel make_kernel(const KernelCall& call, const Site& site);
-
 struct ReadyStep {
   const Kernel* kernel = nullptr;  ///< A kernel of the executable.
   const void* const* in = nullptr;  ///< The addresses of the inputs.
@@ -81,7 +77,12 @@ struct ReadyStep {
 };
 
 
-// The loops of fused elementwise ops.
+// Kernels of nodes that have a body.
+
+/// Creates the kernel of an op for which runs_in_tiles() is true.
+Kernel make_elementwise(const KernelCall& call);
+/// The kernels that plans need of this room.
+const BodyKernels& body_kernels();
 
 /// A loop that computes a node of a body, or two nodes of which the second is the only reader of the first.
 struct BodyLoop {

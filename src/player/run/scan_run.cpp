@@ -189,7 +189,7 @@ class ScanRun {
                   call.outputs[k].dtype);
       if (form_.condition >= 0 && zeros[k]) add_zeros(external.outputs.back(), call.outputs[k].dtype, call.threads);
     }
-    const PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
+    const PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, body_kernels(), external);
     place_buffers(planned);
     for (const PlannedStep& step : planned.steps) add_step(planned, step);
     for (std::size_t i = 0; i < operands_.size(); ++i)
@@ -324,12 +324,16 @@ class ScanRun {
   std::size_t scratch_bytes_ = 0;
   Cost cost_, first_cost_;  // the cost of one time step, and of `first_steps_`
 };
-}  // namespace
-
 Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, const std::vector<bool>& zeros, Cost& cost) {
   const auto scan = std::make_shared<const ScanRun>(call, options, zeros);
   cost = scan->cost();
   return {[scan](const KernelArguments& arguments) { scan->run(arguments); }, scan->scratch_bytes()};
+}
+}  // namespace
+
+const BodyKernels& body_kernels() {
+  static constexpr BodyKernels kernels{make_elementwise, make_stepped};
+  return kernels;
 }
 
 }  // namespace xtape

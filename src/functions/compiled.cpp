@@ -1,7 +1,7 @@
 #include "xtape/compiled.hpp"
 
 #include "tape/calls.hpp"
-#include "player/function_plans.hpp"
+#include "functions/function_plans.hpp"
 
 namespace xtape {
 

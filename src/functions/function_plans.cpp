@@ -1,4 +1,4 @@
-#include "player/function_plans.hpp"
+#include "functions/function_plans.hpp"
 
 #include <algorithm>
 #include <mutex>

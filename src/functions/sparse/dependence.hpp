@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tape/graph.hpp"
-#include "player/sparse/index_sets.hpp"
+#include "functions/sparse/index_sets.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

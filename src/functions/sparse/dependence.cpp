@@ -1,4 +1,4 @@
-#include "player/sparse/dependence.hpp"
+#include "functions/sparse/dependence.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "base/messages/wording.hpp"
-#include "player/sparse/dependence.hpp"
+#include "functions/sparse/dependence.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/player.hpp"
 

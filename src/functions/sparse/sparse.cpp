@@ -7,8 +7,8 @@
 
 #include "tape/calls.hpp"
 #include "grad/chunks.hpp"
-#include "player/sparse/colouring.hpp"
-#include "player/sparse/dependence.hpp"
+#include "functions/sparse/colouring.hpp"
+#include "functions/sparse/dependence.hpp"
 #include "base/arrays/visit.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"

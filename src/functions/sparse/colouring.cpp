@@ -1,4 +1,4 @@
-#include "player/sparse/colouring.hpp"
+#include "functions/sparse/colouring.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "player/sparse/index_sets.hpp"
+#include "functions/sparse/index_sets.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,7 +3,7 @@
 
 #include "base/messages/wording.hpp"
 #include "ops/linear_algebra/equation.hpp"
-#include "player/sparse/dependence.hpp"
+#include "functions/sparse/dependence.hpp"
 #include "base/arrays/visit.hpp"
 
 namespace xtape {
