@@ -6,12 +6,12 @@ import pathlib, re, sys
 PAGES = "docs/definitions"
 # Where a reader lists its keys: the first list of texts after these words.
 READERS = {
-    "file": ("model/definition.cpp", "node.only("),
-    "block": ("model/definition_blocks.cpp", "read_block(const std::string& name"),
-    "model": ("model/definition_blocks.cpp", "read_model(const std::vector"),
-    "function": ("model/definition_blocks.cpp", "read_functions(const Entries"),
-    "weight": ("model/definition_blocks.cpp", "known ="),
-    "module": ("model/definition_blocks.cpp", "for (const char* key :"),
+    "file": ("model/definition/definition.cpp", "node.only("),
+    "block": ("model/definition/definition_blocks.cpp", "read_block(const std::string& name"),
+    "model": ("model/definition/definition_blocks.cpp", "read_model(const std::vector"),
+    "function": ("model/definition/definition_blocks.cpp", "read_functions(const Entries"),
+    "weight": ("model/definition/definition_blocks.cpp", "known ="),
+    "module": ("model/definition/definition_blocks.cpp", "for (const char* key :"),
     "scan": ("model/language/interpreter_scan.cpp", "nearest_or_all("),
     "vmap": ("model/language/interpreter_derivatives.cpp", "did_you_mean(given.name,"),
     "mapping": ("model/hugging_face/mapping.cpp", "HuggingFaceMapping read_hugging_face("),

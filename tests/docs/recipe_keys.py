@@ -61,7 +61,7 @@ def keys(source):
     found, fields, needed = {}, declarations(source), set()
     for file in ("recipe.cpp", "recipe_data.cpp", "recipe_images.cpp", "recipe_parts.cpp"):
         section = function = ""
-        for line in (source / "src" / "train" / file).read_text().split("\n"):
+        for line in (source / "src/train/recipe" / file).read_text().split("\n"):
             opened = FUNCTION.match(line)
             if opened and file != "recipe.cpp":
                 section = SECTIONS.get(opened[1], "data")
