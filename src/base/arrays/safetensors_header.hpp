@@ -43,7 +43,7 @@ struct Described {
   const Stored* stored = nullptr;
   Shape shape;
   std::uint64_t first = 0, last = 0;      ///< The range [first, last) of bytes, counted from the end of the header.
-  std::optional<std::uint64_t> checksum;  ///< The checksum of these bytes (checksum.hpp), if the file has one.
+  std::optional<std::uint64_t> checksum;  ///< The checksum of these bytes (encodings.hpp), if the file has one.
 };
 
 struct SafetensorsHeader {

@@ -136,7 +136,7 @@ struct BodyKernels {
 };
 
 /// Plans the steps and the layout of the memory. Throws Error if the plan needs more memory than this process can use
-/// (shortage.hpp) or than PlayerOptions::memory allows (budget.hpp), or if an op cannot be played.
+/// or than PlayerOptions::memory allows (both budget.hpp), or if an op cannot be played.
 PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const BodyKernels& bodies,
                     const ExternalBuffers& outside = {});
 
