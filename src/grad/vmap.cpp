@@ -19,8 +19,13 @@ class Batch {
  public:
   /// `outside` contains the draws outside of the function. A draw that repeats one of them is the same for all
   /// examples.
-  Batch(const Tape& from, const Tape& to, std::int64_t size, Randomness randomness, const Draws& outside)
-      : from_(from), to_(to), copier_(from, to), mapped_(from, false), size_(size), randomness_(randomness),
+  Batch(const Tape& from, const Tape& to, std::int64_t size, Randomness randomness, const DrawnKeys& outside)
+      : from_(from),
+        to_(to),
+        copier_(from, to),
+        mapped_(from, false),
+        size_(size),
+        randomness_(randomness),
         outside_(outside) {}
 
   void set(ValueId old, const Var& now, bool mapped) {
@@ -144,12 +149,13 @@ class Batch {
   ValueTable<bool> mapped_;
   std::int64_t size_;
   Randomness randomness_;
-  const Draws& outside_;
+  const DrawnKeys& outside_;
 };
 
 Vars no_gradient_inside(const GradientCall&) {
-  throw Error("vmap: the function is only being recorded, so its examples are not yet part of the batch; differentiate "
-              "the results by the batch outside the function");
+  throw Error(
+      "vmap: the function is only being recorded, so its examples are not yet part of the batch; differentiate "
+      "the results by the batch outside the function");
 }
 Kernel no_kernel_inside(const KernelCall&) {
   throw Error("vmap: the function is only being recorded, so what it is given has no value yet; play the results");
@@ -229,7 +235,7 @@ Vars record_vmap(Tape tape, const std::function<Vars(const Vars&)>& function, co
   if (tape.states().size() != states) throw Error("vmap: the function calls cache, whose state cannot be mapped");
 
   const auto [body, outer] = tape.enclose(size, results);
-  const Draws drawn(tape);
+  const DrawnKeys drawn(tape);
   Batch batch(*body, tape, given.size, options.randomness, drawn);
   const std::vector<ValueId> entered = body->inputs();
   std::unordered_map<ValueId, Var> outside;

@@ -10,9 +10,9 @@ namespace xtape {
 
 namespace {
 /// Copies nodes of a program to a separate tape. Values of other nodes become parameters. Constants stay constants.
-class Cut {
+class CutOut {
  public:
-  Cut(const Program& program, const NodeByNode::Values& arrays)
+  CutOut(const Program& program, const NodeByNode::Values& arrays)
       : program_(program), arrays_(arrays), copier_(program.tape, program.tape.blank()) {}
 
   void add(std::int32_t index) {
@@ -86,7 +86,7 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Un
     capsule.outputs.add(capsule.failure.node, capsule.tape.var({0, 0}));
     capsule.operands = capsule.outputs;
   } else {
-    Cut cut(program, causes.arrays);
+    CutOut cut(program, causes.arrays);
     for (const std::int32_t index : nodes_of_capsule(program, failing, causes)) cut.add(index);
     capsule.tape = cut.tape();
     capsule.operands = cut.operands();
@@ -118,7 +118,7 @@ std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& f
     return index + 1 < failing.node;
   };
   const NodeByNode::Values arrays = plays.play(before);
-  Cut cut(program, arrays);
+  CutOut cut(program, arrays);
   Vars operands;
   for (const ValueId id : node.inputs) operands.push_back(cut.tape().var(cut.value(id)));
   const Vars outputs = expansion({*node.op, node, cut.tape(), operands});
@@ -166,13 +166,13 @@ std::optional<Capsule> find_failure(const RecordedPlay& play) {
     without_rules.options.passes.fuse = false;
     NodeByNode separate(without_rules);
     const std::optional<FailingNode> call = failing_node(separate);
-    if (call && number_of(separate.program(), call->node) <= number_of(plays->program(), failing->node)) {
+    if (call && node_in_play(separate.program(), call->node) <= node_in_play(plays->program(), failing->node)) {
       failing = call;
       plays.emplace(std::move(separate));
     }
   }
   Capsule capsule = innermost(*plays, *failing, nullptr);
-  capsule.failure.backward = is_backward(play, number_of(plays->program(), failing->node));
+  capsule.failure.backward = is_backward(play, node_in_play(plays->program(), failing->node));
   return capsule;
 }
 

@@ -171,8 +171,7 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
     std::tuple<bool, bool, double> best;
     for (const ValueId id : node.inputs) {
       const std::optional<double> number = replacements.mended_by(id);
-      const std::tuple rank{number.has_value(), varies[id.node],
-                            strangeness(range_of(causes.arrays.at(id)))};
+      const std::tuple rank{number.has_value(), varies[id.node], strangeness(range_of(causes.arrays.at(id)))};
       if (chosen && rank <= best) continue;
       chosen = id;
       mending = number;

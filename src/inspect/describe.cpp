@@ -21,13 +21,13 @@ std::int64_t Unrolled::step_of(std::int32_t index) const {
   return steps->reverse ? steps->length - 1 - before / in_body : before / in_body;
 }
 
-std::int32_t number_of(const Program& program, std::int32_t index) {
+std::int32_t node_in_play(const Program& program, std::int32_t index) {
   return program.origins[{index, 0}].node;
 }
 
 void add_step(std::vector<std::int64_t>& time_steps, const Unrolled* steps, const Program& program,
               std::int32_t index) {
-  const std::int64_t step = steps == nullptr ? -1 : steps->step_of(number_of(program, index));
+  const std::int64_t step = steps == nullptr ? -1 : steps->step_of(node_in_play(program, index));
   if (step >= 0) time_steps.insert(time_steps.begin(), step);
 }
 

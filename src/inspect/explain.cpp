@@ -87,9 +87,7 @@ class Flow {
     double norm = 0;
   };
 
-  std::string label(ValueId id) const {
-    return to_string(Origin{id.node, tape_.node(id.node).op});
-  }
+  std::string label(ValueId id) const { return to_string(Origin{id.node, tape_.node(id.node).op}); }
   const Node& node(std::int32_t index) const { return tape_.node(index); }
 
   /// Marks the nodes that depend on the value, and among them the nodes between the value and the loss.

@@ -58,7 +58,7 @@ struct Unrolled {
 };
 
 /// Returns the index of the caller's node from which a node of the program comes.
-std::int32_t number_of(const Program& program, std::int32_t index);
+std::int32_t node_in_play(const Program& program, std::int32_t index);
 
 /// Inserts the step to which node `index` belongs at the beginning of `time_steps`. The steps of scans inside of this
 /// step come after it. Does nothing if `steps` is null, which means that the node is not inside of a body.

@@ -110,26 +110,26 @@ void measure(const Array& ours, const Array& theirs, Mismatch& found) {
 }
 
 /// The calls that compute a value from values that match the reference.
-struct Way {
+struct Route {
   std::vector<std::string> calls;  ///< One text per source line.
-  std::set<std::string> modules;   ///< The modules of the calls, and of the matching values at which the way begins.
+  std::set<std::string> modules;   ///< The modules of the calls, and of the matching values at which the route begins.
 };
 
 /// Adds a node to the calls. If the node was recorded on the same source line as the last node, extends the last text.
-void add_call(const Tape& tape, std::int32_t index, const std::string& before, Way& way, std::string& last) {
+void add_call(const Tape& tape, std::int32_t index, const std::string& before, Route& route, std::string& last) {
   const Node& node = tape.node(index);
   const std::string site = to_string(node.site), name = to_string(Origin{index, node.op});
   if (!site.empty() && site == last) {
-    std::string& call = way.calls.back();
+    std::string& call = route.calls.back();
     call.insert(call.size() - site.size() - 2, ", " + name);
   } else {
-    way.calls.push_back(before + name + (site.empty() ? "" : ", " + site));
+    route.calls.push_back(before + name + (site.empty() ? "" : ", " + site));
   }
   last = site;
 }
 
-Way way_between(const Tape& tape, const std::set<std::int32_t>& known, std::int32_t index) {
-  Way way;
+Route route_between(const Tape& tape, const std::set<std::int32_t>& known, std::int32_t index) {
+  Route route;
   std::set<std::int32_t> found;
   std::vector<std::int32_t> queue{index};
   while (!queue.empty()) {
@@ -137,21 +137,21 @@ Way way_between(const Tape& tape, const std::set<std::int32_t>& known, std::int3
     queue.pop_back();
     const Node& node = tape.node(next);
     if (node.op->is_source()) continue;
-    way.modules.insert(node.site.scope->path);
+    route.modules.insert(node.site.scope->path);
     if ((next != index && known.count(next) > 0) || !found.insert(next).second) continue;
     for (const ValueId id : node.inputs) queue.push_back(id.node);
   }
   std::string last;
   for (const std::int32_t each : found) {
-    add_call(tape, each, "", way, last);
+    add_call(tape, each, "", route, last);
     const Tape* body = tape.node(each).body.get();
     std::string last_inside;
     for (std::size_t i = 0; body != nullptr && i < body->size(); ++i)
       if (!body->node(i).op->is_source())
-        add_call(*body, static_cast<std::int32_t>(i), "  in its body ", way, last_inside);
+        add_call(*body, static_cast<std::int32_t>(i), "  in its body ", route, last_inside);
     if (body != nullptr) last.clear();
   }
-  return way;
+  return route;
 }
 
 /// Returns the lines that apply the modules and the modules around them, without repetition.
@@ -229,12 +229,12 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
     found.site = to_string(node.site);
     found.type = to_string(play.tape.type(each.value));
     found.reference_type = to_string(ValueType{theirs.dtype(), theirs.shape()});
-    Way way = way_between(play.tape, known, each.value.node);
-    found.calls = std::move(way.calls);
+    Route route = route_between(play.tape, known, each.value.node);
+    found.calls = std::move(route.calls);
     std::string module = each.name.starts_with("grad.") ? each.name.substr(5) : each.name;
     if (module != each.name) module.resize(std::min(module.size(), module.rfind('.')));  // the module of the weight
-    way.modules.insert(module);
-    found.applied = lines_applying(way.modules, applied);
+    route.modules.insert(module);
+    found.applied = lines_applying(route.modules, applied);
     result.mismatched.push_back(std::move(found));
   }
   return result;

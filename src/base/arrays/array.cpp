@@ -17,8 +17,6 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
 [[noreturn]] void out_of_memory(std::size_t bytes) {
   throw OutOfMemory("out of memory: an array of " + std::to_string(bytes) + " bytes, and " + memory_left_text());
 }
@@ -312,8 +310,7 @@ double ArrayView::element(const Shape& index) const {
     inside = k >= 0 && k < sizes[i];
     at += k * layout_.strides[i];
   }
-  if (!inside)
-    throw ShapeError("an array of shape " + to_string(sizes) + " has no element " + to_string(index));
+  if (!inside) throw ShapeError("an array of shape " + to_string(sizes) + " has no element " + to_string(index));
   const ArrayView one(data_, dtype_, {{}, {}, at});
   return visit_elements(one, [](const auto* element) { return static_cast<double>(*element); });
 }

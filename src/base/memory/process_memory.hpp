@@ -15,6 +15,9 @@ namespace xtape {
 std::size_t stack_left();
 
 
+/// The bytes of a large page of the system, which spares entries of the processor's page table.
+inline constexpr std::size_t huge_page = std::size_t{2} << 20;
+
 // The memory of this process: its limit and the part that is left. Callers use it to throw a clear error before the
 // system refuses memory.
 

@@ -18,7 +18,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   text = result.append(text, at);
 }
 
-void joined(Pieces& pieces) {
+void fuse(Pieces& pieces) {
   std::string text;
   for (const std::string& piece : pieces) text += piece;
   pieces = {text};
@@ -102,7 +102,7 @@ Decoder decoder_of(const JsonNode& node) {
   if (type == "Metaspace") return metaspace(node);
   if (type == "WordPiece") return word_pieces(node);
   if (type == "ByteFallback") return with_bytes;
-  if (type == "Fuse") return joined;
+  if (type == "Fuse") return fuse;
   if (type == "Strip") return strip(node);
   if (type == "Replace")
     return [pattern = read_pattern(node.at("pattern")), with = node.at("content").text()](Pieces& pieces) {

@@ -13,7 +13,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain_elements = 16384;  // elements per thread; for fewer, another thread does not pay off
+constexpr std::int64_t pad_grain = 16384;  // elements per thread; for fewer, another thread does not pay off
 
 /// An array within a larger dense array. The rows of the inner array are copied in their order in memory. The padding
 /// value is written between the rows.
@@ -90,7 +90,7 @@ void write_rows(const Framed& framed, const Word* in, Word value, Word* out, std
 
 template <class Word>
 Kernel framed(const Framed& form, std::uint64_t value, int threads) {
-  const std::int64_t grain = std::max<std::int64_t>(1, grain_elements / form.length());
+  const std::int64_t grain = std::max<std::int64_t>(1, pad_grain / form.length());
   return {[=](const KernelArguments& arguments) {
     parallel_for(threads, form.rows(), grain, [&](std::int64_t begin, std::int64_t finish) {
       write_rows(form, in<Word>(arguments, 0), static_cast<Word>(value), out<Word>(arguments, 0), begin, finish);
@@ -108,7 +108,7 @@ Kernel framed(const Framed& form, std::uint64_t value, int threads) {
   if (form.out[0].contiguous() && count_of(form.shape(0)) > 0 && !before.empty()) {
     const Framed rows(form.in[0], form.out[0].shape, before);
     // Threads share short rows. A long row is copied in pieces. Elements of other sizes are rarely padded.
-    if (rows.length() <= grain_elements && size_of(form.dtype(0)) == sizeof(std::uint32_t))
+    if (rows.length() <= pad_grain && size_of(form.dtype(0)) == sizeof(std::uint32_t))
       return framed<std::uint32_t>(rows, value, form.threads);
   }
   Layout inside{form.shape(0), form.out[0].strides, form.out[0].offset};

@@ -12,9 +12,9 @@ namespace xtape {
 
 namespace {
 constexpr bool has_registers = xsimd::batch<float>::size >= 8;
-constexpr bool many_registers = xsimd::batch<float>::size >= 16;
+constexpr bool wide_registers = xsimd::batch<float>::size >= 16;
 constexpr int tile_lines = 4;  // lines of a; their terms of a chunk stay in the first-level cache
-constexpr int tile_columns = many_registers ? 6 : 3;  // lines of b
+constexpr int tile_columns = wide_registers ? 6 : 3;  // lines of b
 constexpr std::int64_t chunk_terms = 1024;  // terms that a tile sums in registers before the lanes are added up
 constexpr std::int64_t most_groups = 16;    // groups of chunks, each with its own sums
 
@@ -138,7 +138,7 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
 [[gnu::cold]] std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes) {
   // If one side has few lines, tiles would spend most time on packing the many lines of the other side. If both sides
   // have many lines, or if runs are short, tiles are faster.
-  constexpr std::int64_t few_lines = many_registers ? 32 : 16, most_lines = 4096, long_run = 16, many_terms = 2048,
+  constexpr std::int64_t few_lines = wide_registers ? 32 : 16, most_lines = 4096, long_run = 16, many_terms = 2048,
                          most_runs = 1 << 16;
   const auto width = static_cast<std::int64_t>(sizeof(xsimd::batch<float>) / size_of(product.dtype));
   if (!has_registers || product.narrow[0] || product.narrow[1] || product.fixed >= 0 ||

@@ -33,14 +33,14 @@ std::int64_t block_count(const CrossEntropy& loss) {
 }
 
 /// An array with the axis labels r (rows), t (terms) and c (classes).
-struct Operand {
+struct LogitsOperand {
   Layout layout;
   std::string axes;
 };
 
 template <class T>
-PlannedProduct planned(const LogitsProduct& given, const Operand& a, const Operand& b, const Operand& c,
-                       bool accumulate) {
+PlannedProduct planned(const LogitsProduct& given, const LogitsOperand& a, const LogitsOperand& b,
+                       const LogitsOperand& c, bool accumulate) {
   Product product;
   product.dtype = dtype_of<T>();
   product.a = a.layout;
@@ -66,8 +66,8 @@ void add_to_row(const T* bias, std::int64_t classes, T* row) {
 /// Adds the bias, if there is one, to rows of logits, computes their losses, and overwrites the logits with their
 /// gradients. Each row is processed completely, so that it stays in the second-level cache.
 template <class T, class Target>
-void take_losses(T* logits, const T* bias, const Target* targets, const CrossEntropy& block, double* losses, T* logsumexp,
-          int threads) {
+void take_losses(T* logits, const T* bias, const Target* targets, const CrossEntropy& block, double* losses,
+                 T* logsumexp, int threads) {
   CrossEntropy one = block;
   one.rows = 1;
   parallel_for(threads, block.rows, rows_a_piece(block.classes), [&](std::int64_t begin, std::int64_t finish) {
@@ -116,14 +116,14 @@ ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
              product.threads) {
   std::size_t working = dbias_.scratch_bytes();
   const std::int64_t classes = product.loss.classes;
-  const Operand weight = product.classes_first ? Operand{Layout::dense({classes, product.terms}), "ct"}
-                                               : Operand{Layout::dense({product.terms, classes}), "tc"};
+  const LogitsOperand weight = product.classes_first ? LogitsOperand{Layout::dense({classes, product.terms}), "ct"}
+                                                     : LogitsOperand{Layout::dense({product.terms, classes}), "tc"};
   const std::int64_t each = rows_at_once(classes);
   for (std::int64_t i = 0; i < block_count(product.loss); ++i) {
     CrossEntropy loss = product.loss;
     loss.rows = std::min(each, product.loss.rows - i * each);
-    const Operand x{Layout::dense({loss.rows, product.terms}), "rt"};
-    const Operand logits{Layout::dense({loss.rows, classes}), "rc"};
+    const LogitsOperand x{Layout::dense({loss.rows, product.terms}), "rt"};
+    const LogitsOperand logits{Layout::dense({loss.rows, classes}), "rc"};
     blocks_.push_back({i * each, loss, planned<T>(product, x, weight, logits, false),
                        planned<T>(product, logits, weight, x, false), planned<T>(product, logits, x, weight, i > 0),
                        Reducer(Reduction::sum, dtype_of<T>(), logits.layout.shape, {true, false}, product.threads)});

@@ -44,7 +44,7 @@ bool matrix_columns_run(const GemmPlan& plan) {
 /// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. W is the element type of the
 /// matrix.
 template <class T, class W>
-struct Columns {
+struct RowColumns {
   const T* x;
   const W* w;
   T* c;
@@ -52,8 +52,8 @@ struct Columns {
   std::int64_t x_row, x_term, w_term, w_column, c_row, c_column;
   bool add;
 
-  Columns row(int i) const {
-    Columns one = *this;
+  RowColumns row(int i) const {
+    RowColumns one = *this;
     one.x += i * x_row;
     one.c += i * c_row;
     return one;
@@ -78,7 +78,7 @@ inline void will_read(const void* address) {
 
 /// Adds the terms [first, first + terms) to all columns of all rows.
 template <class T, class W, int rows, int terms>
-void add_terms(const Columns<T, W>& p, std::int64_t first) {
+void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   T x[rows][terms];
   for (int i = 0; i < rows; ++i)
@@ -102,7 +102,7 @@ void add_terms(const Columns<T, W>& p, std::int64_t first) {
 
 /// The product for a matrix with contiguous rows. Adds multiples of the rows of w to the rows of c.
 template <class T, class W, int rows>
-void by_terms(const Columns<T, W>& p) {
+void by_terms(const RowColumns<T, W>& p) {
   constexpr int together = rows <= 2 ? 8 : 4;
   std::int64_t k = 0;
   for (; k + together <= p.terms; k += together) add_terms<T, W, rows, together>(p, k);
@@ -112,7 +112,7 @@ void by_terms(const Columns<T, W>& p) {
 
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
 template <class T, class W, int rows, int columns>
-void multiply_columns(const Columns<T, W>& p, std::int64_t first) {
+void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
   const W* w = p.w + first * p.w_column;
@@ -142,7 +142,7 @@ void multiply_columns(const Columns<T, W>& p, std::int64_t first) {
 
 /// The product for contiguous summed terms. Computes a dot product for every row and column.
 template <class T, class W, int rows>
-void by_columns(const Columns<T, W>& p) {
+void by_columns(const RowColumns<T, W>& p) {
   constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
   std::int64_t j = 0;
   for (; j + together <= p.columns; j += together) multiply_columns<T, W, rows, together>(p, j);
@@ -152,7 +152,7 @@ void by_columns(const Columns<T, W>& p) {
 }
 
 template <class T, class W>
-using MultiplyRows = void (*)(const Columns<T, W>&);
+using MultiplyRows = void (*)(const RowColumns<T, W>&);
 template <class T, class W, int... i>
 constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_terms<T, W, i + 1>...};
@@ -239,10 +239,10 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
             for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
             for (std::int64_t row = 0; row < plan.m; row += rows_together<T>) {
               const std::int64_t rows = std::min<std::int64_t>(rows_together<T>, plan.m - row);
-              multiply[rows - 1](
-                  {x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
-                   std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0],
-                   plan.k_strides[1], plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
+              multiply[rows - 1]({x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2],
+                                  plan.k, std::min(plan.n - first, count * block_columns), plan.m_strides[0],
+                                  plan.k_strides[0], plan.k_strides[1], plan.n_strides[1], plan.m_strides[2],
+                                  plan.n_strides[2], plan.accumulate});
             }
             begin += count;
           }

@@ -16,7 +16,7 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t lanes = 64;          // independent partial results, in registers
-constexpr std::int64_t few_lanes = 8;       // like `lanes`, for short rows
+constexpr std::int64_t short_lanes = 8;     // like `lanes`, for short rows
 constexpr std::int64_t in_line_lanes = 16;  // elements of a lane that are combined sequentially, as in NumPy
 constexpr std::int64_t strip = 512;         // columns that are combined together, in the first-level cache
 constexpr std::int64_t in_line_rows = 32;   // rows that are combined sequentially; more are combined pairwise
@@ -136,7 +136,7 @@ template <class In, class Out, class Combine>
 Out reduce_row(const In* row, std::int64_t size, Combine combine) {
   if constexpr (std::is_floating_point_v<Out>) {  // the order does not matter for integers
     if (size >= 2 * lanes) return reduce_by_lanes<lanes, In, Out>(row, size, combine);
-    if (size >= few_lanes) return reduce_by_lanes<few_lanes, In, Out>(row, size, combine);
+    if (size >= short_lanes) return reduce_by_lanes<short_lanes, In, Out>(row, size, combine);
   }
   Out result = Combine::template start<Out>();
   for (std::int64_t i = 0; i < size; ++i) result = combine(result, static_cast<Out>(row[i]));

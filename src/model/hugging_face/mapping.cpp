@@ -181,7 +181,7 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
 
 namespace {
 /// Returns the words of a name, which are separated by dots.
-std::vector<std::string> words_of(const std::string& name) {
+std::vector<std::string> words_of_name(const std::string& name) {
   std::vector<std::string> words(1);
   for (const char letter : name) {
     if (letter == '.')
@@ -220,14 +220,14 @@ std::string joined_words(const std::vector<std::string>& words) {
 }
 
 std::string replaced(const std::string& name, const std::vector<std::pair<std::string, std::string>>& pairs) {
-  std::vector<std::string> words = words_of(name);
-  for (const auto& [from, to] : pairs) words = renamed(words, words_of(from), words_of(to));
+  std::vector<std::string> words = words_of_name(name);
+  for (const auto& [from, to] : pairs) words = renamed(words, words_of_name(from), words_of_name(to));
   return joined_words(words);
 }
 }  // namespace
 
 std::string without_numbers(const std::string& tensor) {
-  std::vector<std::string> words = words_of(tensor);
+  std::vector<std::string> words = words_of_name(tensor);
   for (std::string& word : words)
     if (!word.empty() && word.find_first_not_of("0123456789") == std::string::npos) word = "*";
   return joined_words(words);
@@ -243,7 +243,7 @@ std::string written_name(const HuggingFaceMapping& mapping, const std::string& w
 }
 
 std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight) {
-  const std::vector<std::string> words = words_of(tensor);
+  const std::vector<std::string> words = words_of_name(tensor);
   if (weight.empty() || !contains(words, "#")) return std::nullopt;
   return weight[0];
 }

@@ -17,7 +17,7 @@ namespace xtape {
 using model::HuggingFaceMapping;
 
 namespace {
-double number_of(const Model& model, const HuggingFaceMapping::Adapter& mapping, const char* key) {
+double adapter_number(const Model& model, const HuggingFaceMapping::Adapter& mapping, const char* key) {
   const auto name = mapping.hyper.find(key);
   return name == mapping.hyper.end() ? 0 : model.hyper().number(name->second);
 }
@@ -88,7 +88,7 @@ void model::write_adapter(const Model& model, const std::string& folder, const s
   const auto definition = model::mapped_definition(model);
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const HuggingFaceMapping::Adapter& adapter = adapter_of(mapping, model);
-  const double rank = number_of(model, adapter, "r"), alpha = number_of(model, adapter, "lora_alpha");
+  const double rank = adapter_number(model, adapter, "r"), alpha = adapter_number(model, adapter, "lora_alpha");
   const Store exported = model.exported_weights();
   Store named;
   std::vector<std::string> names;  // the names of all weights except the adapters
@@ -118,7 +118,7 @@ void model::write_adapter(const Model& model, const std::string& folder, const s
   config["base_model_name_or_path"] = base;
   config["r"] = short_number(rank);
   config["lora_alpha"] = short_number(alpha);
-  config["lora_dropout"] = number_of(model, adapter, "lora_dropout");
+  config["lora_dropout"] = adapter_number(model, adapter, "lora_dropout");
   config["target_modules"] = model::shortest_endings(adapted, model::modules_around(names));
   config["bias"] = "none";
   config["inference_mode"] = true;

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* weights_file = "model.safetensors";
 constexpr const char* index_file = "model.safetensors.index.json";
 
-bool same(const StoredWeight& a, const StoredWeight& b) {
+bool same_values(const StoredWeight& a, const StoredWeight& b) {
   if (a.described().shape != b.described().shape || a.described().dtype != b.described().dtype) return false;
   const Array first = a.file->read(a.entry);
   const Array second = b.file->read(b.entry);
@@ -82,7 +82,7 @@ std::vector<StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const 
     const std::string name = each.described().name;
     if (fresh) {
       stored.push_back(each);
-    } else if (!same(other, each)) {
+    } else if (!same_values(other, each)) {
       if (!matches_any(bare(each), mapping.skip))
         throw FileError("'" + each.file->path() + "': the tensors '" + name + "' and '" + other.described().name +
                         "' are one weight of the definition, and they differ");
@@ -103,7 +103,7 @@ void settle_ties(const HuggingFaceMapping& mapping, std::vector<StoredWeight>& s
     if (weight == stored.end() || other == stored.end()) continue;
     std::string* tied = find(overrides, tie.hyper);
     if (tied != nullptr && *tied == "false") continue;
-    if (same(*weight, *other))
+    if (same_values(*weight, *other))
       stored.erase(weight);
     else if (tied != nullptr)
       *tied = "false";

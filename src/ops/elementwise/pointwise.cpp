@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double inf = std::numeric_limits<double>::infinity();
 
 /// Returns the greatest finite number of a float dtype.
 double greatest(Dtype dtype) {
@@ -25,8 +25,8 @@ Vars expand_nan_to_num(const ExpandCall& call) {
   const double most = greatest(call.node.outputs[0].dtype);
   const auto or_finite = [&](double value) { return std::min(std::max(value, -most), most); };
   Var y = masked_fill(x, x != x, number_of(call, "nan"));
-  y = masked_fill(y, x == infinity, or_finite(number_of(call, "posinf")));
-  return {masked_fill(y, x == -infinity, or_finite(number_of(call, "neginf")))};
+  y = masked_fill(y, x == inf, or_finite(number_of(call, "posinf")));
+  return {masked_fill(y, x == -inf, or_finite(number_of(call, "neginf")))};
 }
 
 /// Interpolates from the nearer end, so that the result is exact at both ends.
@@ -43,8 +43,8 @@ const ComposedRow pointwise_rows[] = {
      "finite range of the dtype. No gradient flows to replaced elements.",
      expand_nan_to_num,
      {{{"nan", "The replacement for NaN.", 0},
-       {"posinf", "The replacement for inf. inf means the greatest finite number.", infinity},
-       {"neginf", "The replacement for -inf. -inf means the least finite number.", -infinity}}}},
+       {"posinf", "The replacement for inf. inf means the greatest finite number.", inf},
+       {"neginf", "The replacement for -inf. -inf means the least finite number.", -inf}}}},
     {"lerp", "start end weight", "start + weight * (end - start), computed from the nearer end.", expand_lerp},
 };
 
@@ -58,13 +58,13 @@ const ComposedRow test_rows[] = {
     {"isinf",
      "x",
      "Whether x is inf or -inf.",
-     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) == infinity}; },
+     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) == inf}; },
      {},
      false},
     {"isfinite",
      "x",
      "Whether x is neither NaN, inf nor -inf.",
-     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) < infinity}; },
+     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) < inf}; },
      {},
      false},
     {"logical_xor",

@@ -154,10 +154,10 @@ const Op& polygamma_op() {
   return entry;
 }
 
-using Integers = std::int64_t (*)(std::int64_t, std::int64_t);
+using BitFunction = std::int64_t (*)(std::int64_t, std::int64_t);
 struct BitwiseRow {
   const char* name;
-  Integers function;
+  BitFunction function;
   const char* doc;
 };
 const BitwiseRow bitwise_rows[] = {

@@ -122,13 +122,13 @@ Var axis_to_first(const Var& x, std::int64_t axis) {
   return transpose(x, order);
 }
 
-std::uint64_t Draws::key_of(const Node& node) {
+std::uint64_t DrawnKeys::key_of(const Node& node) {
   // A fused call draws with the key of the call that it replaced.
   const Attribute* draws = node.attributes.find("draws");
   return draws ? std::bit_cast<std::uint64_t>(std::get<std::int64_t>(*draws)) : node.site.key;
 }
 
-void Draws::add(const Tape& tape) {
+void DrawnKeys::add(const Tape& tape) {
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
     if (node.op->random) keys_.insert(key_of(node));

@@ -40,10 +40,10 @@ Var axis_to_first(const Var& x, std::int64_t axis);
 /// draw. The repeated draw must get the same numbers, not new numbers for each example or step. An example is the
 /// gradient of dropout. A call of attention draws with the key of the dropout that it replaces. Its attribute "draws"
 /// contains this key.
-class Draws {
+class DrawnKeys {
  public:
-  Draws() = default;
-  explicit Draws(const Tape& tape) { add(tape); }
+  DrawnKeys() = default;
+  explicit DrawnKeys(const Tape& tape) { add(tape); }
   bool repeats(const Node& node) const { return keys_.count(key_of(node)) != 0; }
 
  private:

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,8 +41,8 @@ void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& 
 
 /// The settings of a function that records a scan, besides the options of `scan`.
 struct ScanKind {
-  const char* name = "scan";   ///< The name of the function, for errors.
-  std::int64_t length = 0;     ///< The number of steps if there is no sequence to determine it.
+  const char* name = "scan";  ///< The name of the function, for errors.
+  std::int64_t length = 0;    ///< The number of steps if there is no sequence to determine it.
   /// If true, the first sequence, or the first state if there is no sequence, says whether a step takes place.
   bool conditional = false;
   bool stacks_states = false;  ///< Whether the states after every step are further stacked outputs.
@@ -121,8 +121,8 @@ class ScanStep {
   std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
   ValueId condition_{-1, 0};
-  std::vector<bool> varies_;    // per node, up to the last node that was queried
-  std::optional<Draws> draws_;  // the draws of the outer tape
+  std::vector<bool> varies_;        // per node, up to the last node that was queried
+  std::optional<DrawnKeys> draws_;  // the draws of the outer tape
 };
 
 /// While a step is recorded on the outer tape, these ops stand for the slice of a sequence and for the state before the

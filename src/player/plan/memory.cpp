@@ -20,8 +20,6 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
 std::size_t page() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
