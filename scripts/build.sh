@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds targets (everything) in a directory, which is set up first if it is new. Shows progress: a status line on a
-# terminal, else a line for every tenth. usage: build.sh [DIRECTORY (build) [TARGET…]]
+# Builds targets (everything) in a directory, which is set up first if it is new. Shows progress and the time that is
+# left, which it estimates from the steps that are done, weighted by the bytes of source that a step compiles. On a
+# terminal it shows a status line, else a line for every tenth. usage: build.sh [DIRECTORY (build) [TARGET…]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 directory=${1:-build}
@@ -8,19 +9,47 @@ directory=${1:-build}
 
 bash scripts/configure.sh "$directory"
 echo "building $directory" >&2
-if [ -t 2 ]; then
-  NINJA_STATUS='[%p, %f of %t, %e s] ' ninja -C "$directory" "$@" >&2
-else
-  # Not awk: Debian's waits for a whole buffer before it looks at a line.
-  shown=0
-  NINJA_STATUS='[%f/%t] ' ninja -C "$directory" "$@" | while IFS= read -r line; do
-    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
-      tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
-      [ $tenth -gt $shown ] || continue
-      shown=$tenth
-      echo "  $((10 * tenth)) % (${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps)"
-    elif [[ $line != ninja:* ]]; then
-      echo "$line"
+
+other=20000  # the bytes of a source file that stands alone
+bytes_of() { # bytes_of STEP, as ninja describes it
+  local unit=${1##* }
+  unit=$directory/${unit%/*}/${unit##*/meson-generated_}
+  unit=${unit%.o}
+  if [[ $1 != Compiling* ]]; then
+    bytes=0
+  elif [ -f "$unit" ]; then  # a file that includes the sources of its unit
+    bytes=$(sed -n 's/^#include<\(.*\)>$/\1/p' "$unit" | xargs -r cat 2>/dev/null | wc -c)
+  else
+    bytes=$other
+  fi
+}
+
+all=1
+while read -r _ step; do
+  bytes_of "$step"
+  all=$((all + bytes))
+done < <(NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -n "$@" | grep '^\[')
+
+# Not awk: Debian's waits for a whole buffer before it looks at a line.
+finished=0 shown=0 begin=$SECONDS
+NINJA_STATUS='[%f/%t] ' ninja -C "$directory" "$@" | while IFS= read -r line; do
+  if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ (.*) ]]; then
+    steps="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
+    bytes_of "${BASH_REMATCH[3]}"
+    finished=$((finished + bytes))
+    percent=$((100 * finished / all))
+    [ $percent -gt 0 ] || continue
+    left=$(((SECONDS - begin) * (all - finished) / finished))
+    text=$(printf '%d %% (%s, %d:%02d left)' $percent "$steps" $((left / 60)) $((left % 60)))
+    if [ -t 2 ]; then
+      printf '\r  %s\033[K' "$text"
+    elif [ $((percent / 10)) -gt $shown ]; then
+      shown=$((percent / 10))
+      echo "  $text"
     fi
-  done >&2
-fi
+  elif [[ $line != ninja:* ]]; then
+    [ ! -t 2 ] || printf '\r\033[K'
+    echo "$line"
+  fi
+done >&2
+[ ! -t 2 ] || printf '\r\033[K' >&2
