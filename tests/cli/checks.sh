@@ -71,7 +71,9 @@ table=(check regression --set data.arrays=table.csv --set data.held_out=1 --set 
 texts=(check classify_texts --set data.table=texts.tsv --set batch.size=2)
 expect 0 "^regression: recipe, data and definition fit: 4,421 parameters, batches of x \(2, 2\), y \(2, 1\)$" "" "${table[@]}"
 expect 0 "^classify_texts: recipe, data and definition fit" "" "${texts[@]}"
-expect 2 "" "table.csv has no column 'z', which input 'y' names \(columns: a, b, y\)$" "${table[@]}" --set 'data.inputs.y=["z"]'
+expect 2 "" "table.csv has no column 'z', which input 'y' names \(columns: a, b, y\); name another one with --set 'data.inputs.y=\[\"COLUMN\"\]'$" \
+  "${table[@]}" --set 'data.inputs.y=["z"]'
+expect 2 "" "table.csv has no column 'z'.*; name another one with --set data.inputs.y=COLUMN$" "${table[@]}" --set data.inputs.y=z
 expect 2 "" "input 'x' of function 'loss' of model 'mlp' is float32 \(2, 5\), the data has \(2, 2\)$" "${table[@]}" --set hyper.in=5
 expect 2 "" "the data has 3 labels, but function 'logits' of model 'text_classifier' gives float32 \(2, 2\): label 'two' has no logit" \
   "${texts[@]}" --set hyper.classes=2

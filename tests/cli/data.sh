@@ -89,7 +89,7 @@ expect 2 "" "gap.csv, line 81: column '2': the label is empty; remove the row, o
 expect 0 "^gap: step .* accuracy 100.00 %$" "^2 labels: high, low$" train "$recipes/classification.json" --out gap "${plain[@]}" \
   --set data.arrays=gap.csv --set data.missing=true
 expect 0 "^	nan$" "" predict gap <<<';9'
-expect 2 "" "has no column 'lable'; did you mean 'label'\? .columns: a, label" train "$recipes/classification.json" --out none --set data.inputs.label.labels=lable \
+expect 2 "" "has no column 'lable'; did you mean 'label'\? .columns: a, label.*; name another one with --set data.inputs.label.labels=COLUMN$" train "$recipes/classification.json" --out none --set data.inputs.label.labels=lable \
   --set data.arrays=<(printf 'a,label\n1,b\n')
 
 # Images: a folder for each label, with a bright left or right half.

@@ -38,9 +38,16 @@ expect 0 "^again$" "" export "$folders/untied" again
 holds "what is in several files or two bytes is in one file of four" \
   same "$("$xtape" show again)" "$("$xtape" show "$folders/untied")"
 
-# ONNX files, if the program was built with xtape-onnx.
+# ONNX files, if the program was built with xtape-onnx. Else each use says how to get such a program.
 "$xtape" export folder whole.onnx --function logits --with b=1,t=6 >out 2>err
-grep -q "built without xtape-onnx" err && missing="xtape-onnx"
+if grep -q "built without xtape-onnx" err; then
+  cure="built without xtape-onnx, .*: install libprotozero-dev and build it in a new folder, as docs/installing.md says$"
+  touch some.onnx
+  expect 2 "" "$cure" export folder whole.onnx --function logits --with b=1,t=6
+  expect 1 "" "$cure" ops --onnx
+  expect 2 "" "^xtape: 'some.onnx' cannot be read: .*$cure" show some.onnx
+  missing="xtape-onnx"
+fi
 holds "a function of a folder is an ONNX file" grep -q -a h.0.attn.c_attn.weight whole.onnx
 expect 0 "^step.onnx$" "" export run step.onnx --function logits --with b=2,t=1 --step tokens --capacity 8 --opset 20
 holds "a step of a run has caches" grep -q -a "cache 3.next" step.onnx

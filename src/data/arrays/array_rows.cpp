@@ -54,9 +54,10 @@ std::vector<std::string> columns_of(const std::string& path, const ArrayInput& i
   for (const std::string& column : input.columns) {
     if (column != "*") {
       if (table.columns.find(column) == nullptr)
-        throw FileError(path + " has no column '" + column + "', which input '" + input.name + "' names" +
-                        did_you_mean(column, table.columns.names()) + " (columns: " + joined(table.columns.names()) +
-                        ")");
+        throw MissingColumn(path + " has no column '" + column + "', which input '" + input.name + "' names" +
+                                did_you_mean(column, table.columns.names()) +
+                                " (columns: " + joined(table.columns.names()) + ")",
+                            column);
       columns.push_back(column);
       continue;
     }

@@ -118,8 +118,9 @@ class CsvReader {
     const auto found = std::ranges::find(names_, name);
     if (found == names_.end()) {
       const std::string meant = did_you_mean(name, names_);
-      throw FileError(path_ + escaped(" has no column '" + name + "'" + meant +
-                                      " (columns: " + joined_first(names_, 20) + ")" + other_separator()));
+      throw MissingColumn(path_ + escaped(" has no column '" + name + "'" + meant +
+                                          " (columns: " + joined_first(names_, 20) + ")" + other_separator()),
+                          name);
     }
     return static_cast<std::size_t>(found - names_.begin());
   }

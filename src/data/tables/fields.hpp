@@ -91,6 +91,16 @@ template <class T>
 T number_of(const std::string& text);
 
 
+/// Thrown if a table has no column of this name.
+class MissingColumn : public FileError {
+ public:
+  MissingColumn(const std::string& message, const std::string& column) : FileError(message), column_(column) {}
+  const std::string& column() const { return column_; }
+
+ private:
+  std::string column_;
+};
+
 // Makes tables of rows that were read before.
 
 /// Like read_csv, but from rows of the file `path`, of which the first one is the header if the options have one.

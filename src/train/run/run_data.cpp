@@ -38,6 +38,23 @@ std::string named(const Recipe::Data::Files& files) {
   return joined(names);
 }
 
+/// Reads the arrays of a file. If it lacks a column that an input names, the error says how to name another one.
+ArrayRows read_arrays(const std::string& file, const Recipe::Data& data) {
+  try {
+    return read_array_rows(file, data.inputs, data.csv);
+  } catch (const MissingColumn& error) {
+    for (const ArrayInput& input : data.inputs) {
+      if (!contains(input.columns, error.column())) continue;
+      const std::string key = "data.inputs." + input.name;
+      throw FileError(error.what() + std::string("; name another one with --set ") +
+                      (input.labels ? key + ".labels=COLUMN"
+                       : input.list ? "'" + key + "=[\"COLUMN\"]'"
+                                    : key + "=COLUMN"));
+    }
+    throw;
+  }
+}
+
 /// Appends the rows of one file to the rows of earlier files.
 void append(TableTexts more, TableTexts& columns) {
   columns.resize(more.size());
@@ -143,7 +160,7 @@ void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& 
   const std::size_t before = split.size();
   Part part = {files};
   if (data.has_images()) split.images = read_images(files[0], data.channels, data.resize);
-  if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
+  if (data.has_arrays()) split.arrays = read_arrays(files[0], data);
   if (data.kind == "text") {
     std::string text = read_text(files[0], data.reading);
     if (split.not_utf8.empty()) split.not_utf8 = error_not_utf8(files[0], text);
