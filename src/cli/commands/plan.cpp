@@ -109,7 +109,7 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   }
   script << "$buffers << END\n"
          << data.str() << "END\nset xlabel 'step'\nset ylabel 'MiB of the arena'\nset xrange [0:" << plan.steps.size()
-         << "]\nset yrange [0:*]\nset cblabel 'steps that it lives'\nset cbrange [0:" << longest
+         << "]\nset yrange [0:*]\nset cblabel 'steps that it lives' offset 1,0\nset cbrange [0:" << longest
          << "]\nset cbtics format '%g'\nset palette defined (0 '#f7cfa6', 1 '#c85a00', 2 '#1f5fa8')\n"
          << "set style fill solid 0.85 border rgb 'white'\n";
   const std::vector<Plan::Buffer> named = largest_buffers(plan, most_named);
@@ -118,7 +118,7 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   const auto at_line = [&](std::size_t number) {
     return gnuplot_number((static_cast<double>(lines - number) * line - line / 2) / height);
   };
-  script << "set bmargin at screen " << gnuplot_number((static_cast<double>(lines) * line + 55) / height)
+  script << "set tmargin 2\nset bmargin at screen " << gnuplot_number((static_cast<double>(lines) * line + 55) / height)
          << "\nset label "
          << gnuplot_string(again == 0   ? "No step runs again."
                            : again == 1 ? "1 step runs again, shaded in grey."
@@ -140,7 +140,7 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   if (const int first = first_backward(play, plan); first >= 0)
     script << "set arrow from " << first << ", graph 0 to " << first
            << ", graph 1 nohead front dashtype 2 linewidth 2 linecolor rgb 'black'\nset label 'backward part' at "
-           << first << ", graph 1 offset 0.6,-0.8 left front\n";
+           << first << ", graph 1 offset 0,0.6 left front\n";
   script << "plot $buffers using 1:2:3:4:5:6:7 with boxxyerror linecolor palette notitle\n";
   draw_svg(script.str(), 1000, static_cast<int>(height), path);
 }
