@@ -74,7 +74,7 @@ inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
       ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}));
   command
       .add_option("--precision", arguments.precision,
-                  "Round the factors of products to this precision (default: the recipe's; of a folder, float32)")
+                  "Round the operands of products to this precision (default: the recipe's; of a folder, float32)")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
   command.add_option("--adapter", arguments.adapter,
                      "For a model folder: a folder of low-rank adapters, as PEFT writes them");

@@ -49,7 +49,7 @@ double mean_distance(const Array& a, const Array& b) {
 }
 }  // namespace
 
-TEST_CASE("bf16 rounds the factors of products: of einsum, attention and scans" * needs_bfloat16()) {
+TEST_CASE("bf16 rounds the operands of products: of einsum, attention and scans" * needs_bfloat16()) {
   Tape tape;
   const Var x = tape.parameter("x", normal_values({64, 96}, 1)), w = tape.parameter("w", normal_values({96, 80}, 2));
   const Var product = matmul(x, w);

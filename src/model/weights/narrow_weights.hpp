@@ -17,7 +17,7 @@ inline std::string scale_name(const std::string& weight) {
 /// Returns the var of a weight on `tape`, converted to `dtype` from any storage dtype.
 Var weight_on(Tape& tape, const Store& store, const std::string& name, Dtype dtype);
 
-/// Returns the weights of two or more axes that all functions of the model use only as factors of products and in
+/// Returns the weights of two or more axes that all functions of the model use only as operands of products and in
 /// `take`. Each weight comes with the axes along which its scales may vary: the axes that no product sums over, or axis
 /// 0 if no product sums over any axis.
 std::map<std::string, Axes> narrowable_weights(const Model& model);
