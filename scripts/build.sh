@@ -10,24 +10,25 @@ directory=${1:-build}
 bash scripts/configure.sh "$directory"
 echo "building $directory" >&2
 
-other=20000  # the bytes of a source file that stands alone
-bytes_of() { # bytes_of STEP, as ninja describes it
+alone=20000  # the bytes of a source that is a unit of its own
+bytes_of() { # bytes_of STEP, in ninja's words
   local unit=${1##* }
   unit=$directory/${unit%/*}/${unit##*/meson-generated_}
   unit=${unit%.o}
   if [[ $1 != Compiling* ]]; then
-    bytes=0
+    echo 0
   elif [ -f "$unit" ]; then  # a file that includes the sources of its unit
-    bytes=$(sed -n 's/^#include<\(.*\)>$/\1/p' "$unit" | xargs -r cat 2>/dev/null | wc -c)
+    sed -n 's/^#include<\(.*\)>$/\1/p' "$unit" | xargs -r cat | wc -c
   else
-    bytes=$other
+    echo $alone
   fi
 }
 
+declare -A bytes
 all=1
 while read -r _ step; do
-  bytes_of "$step"
-  all=$((all + bytes))
+  bytes[$step]=$(bytes_of "$step")
+  all=$((all + bytes[$step]))
 done < <(NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -n "$@" | grep '^\[')
 
 # Not awk: Debian's waits for a whole buffer before it looks at a line.
@@ -35,8 +36,7 @@ finished=0 shown=0 begin=$SECONDS
 NINJA_STATUS='[%f/%t] ' ninja -C "$directory" "$@" | while IFS= read -r line; do
   if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ (.*) ]]; then
     steps="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
-    bytes_of "${BASH_REMATCH[3]}"
-    finished=$((finished + bytes))
+    finished=$((finished + ${bytes[${BASH_REMATCH[3]}]:-0}))
     percent=$((100 * finished / all))
     [ $percent -gt 0 ] || continue
     left=$(((SECONDS - begin) * (all - finished) / finished))
