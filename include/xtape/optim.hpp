@@ -105,7 +105,7 @@ class Optimizer {
   /// clipping. If the norm is not finite, nothing changes. Does not allocate. Gives the same bits for any number of
   /// threads. Throws Error, DtypeError or ShapeError if the gradients do not fit. Throws Error if the rate is not
   /// finite, or the clip is negative or NaN. Throws UpdateError if a weight or moment would overflow. (Adam's second
-  /// moment contains squares. In float32, it overflows for gradients of 1e19 or more.)
+  /// moment contains squares. In float32, it overflows for gradients of 2e19 or more.)
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
   /// The moments and the number of updates. Moments are named by kind and weight ("first.h.0.attn.c_attn.weight"). The
   /// kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). "updates" is the number of
