@@ -11,19 +11,19 @@ namespace dataset {
 using Below20 = std::array<const char*, 20>;
 using Tens = std::array<const char*, 10>;
 
-inline constexpr Below20 english_ones = {"zero",     "one",     "two",     "three",     "four",     "five",    "six",
-                                  "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
-                                  "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+inline constexpr Below20 english_ones = {
+    "zero", "one",    "two",    "three",    "four",     "five",    "six",     "seven",     "eight",    "nine",
+    "ten",  "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
 inline constexpr Tens english_tens = {"",      "",      "twenty",  "thirty", "forty",
                                       "fifty", "sixty", "seventy", "eighty", "ninety"};
 
-inline constexpr Below20 portuguese_ones = {"zero",    "um",     "dois",      "três",      "quatro",  "cinco",   "seis",
-                                     "sete",    "oito",   "nove",      "dez",       "onze",    "doze",    "treze",
-                                     "catorze", "quinze", "dezesseis", "dezessete", "dezoito", "dezenove"};
+inline constexpr Below20 portuguese_ones = {
+    "zero", "um",   "dois", "três",  "quatro",  "cinco",  "seis",      "sete",      "oito",    "nove",
+    "dez",  "onze", "doze", "treze", "catorze", "quinze", "dezesseis", "dezessete", "dezoito", "dezenove"};
 inline constexpr Tens portuguese_tens = {"",          "",         "vinte",   "trinta",  "quarenta",
-                                  "cinquenta", "sessenta", "setenta", "oitenta", "noventa"};
+                                         "cinquenta", "sessenta", "setenta", "oitenta", "noventa"};
 inline constexpr Tens portuguese_hundreds = {"",           "cento",      "duzentos",   "trezentos",  "quatrocentos",
-                                      "quinhentos", "seiscentos", "setecentos", "oitocentos", "novecentos"};
+                                             "quinhentos", "seiscentos", "setecentos", "oitocentos", "novecentos"};
 
 inline std::string english_words(std::size_t number) {
   if (number < 20) return english_ones[number];

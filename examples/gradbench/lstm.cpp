@@ -11,7 +11,7 @@ Functions lstm() {
     const Var gates = reshape(main, {layers, 2, 4, b}), state = reshape(in.array("state"), {layers, 2, b});
     const auto gate = [&](const Var& of, int which) { return of * gates.at(all, 0, which) + gates.at(all, 1, which); };
     const ScanFunction step = [&](const Vars& now, const Vars& states) {
-      const Var &hidden = states[0], &memory = states[1];                   // [l, b]
+      const Var &hidden = states[0], &memory = states[1];  // [l, b]
       // each layer reads the output of the previous layer
       const Var x = concat({now[0].at(nullptr), hidden.at(Slice(0, -1))});
       const Var kept = memory * sigmoid(gate(x, 0)) + sigmoid(gate(hidden, 1)) * tanh(gate(hidden, 3));

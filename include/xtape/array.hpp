@@ -36,8 +36,8 @@ enum class Dtype : std::uint8_t { float32, float64, bfloat16, float16, int32, in
 #pragma GCC diagnostic pop
 #endif
 
-std::size_t size_of(Dtype dtype);     ///< Bytes per element: 8, 4, 2 or 1.
-const char* name_of(Dtype dtype);     ///< "float32", "float64", "bfloat16" …; "bool" for boolean.
+std::size_t size_of(Dtype dtype);  ///< Bytes per element: 8, 4, 2 or 1.
+const char* name_of(Dtype dtype);  ///< "float32", "float64", "bfloat16" …; "bool" for boolean.
 /// The inverse of name_of. Throws DtypeError with a list of the valid names.
 Dtype dtype_named(const std::string& name);
 /// Whether elements are 16-bit floats: bfloat16 or float16.
@@ -48,14 +48,16 @@ constexpr bool is_floating(Dtype dtype) {
   return dtype == Dtype::float32 || dtype == Dtype::float64 || is_half(dtype);
 }
 /// Whether elements can be indices. int8 is not, because it is only a storage format.
-inline bool is_integer(Dtype dtype) { return dtype == Dtype::int32 || dtype == Dtype::int64; }
+inline bool is_integer(Dtype dtype) {
+  return dtype == Dtype::int32 || dtype == Dtype::int64;
+}
 
 /// Whether arrays can have elements of type T.
 template <class T>
-inline constexpr bool is_element =
-    std::is_same<T, bool>::value || std::is_same<T, float>::value || std::is_same<T, double>::value ||
-    std::is_same<T, bfloat16>::value || std::is_same<T, float16>::value || std::is_same<T, std::int8_t>::value ||
-    (std::is_integral<T>::value && std::is_signed<T>::value && sizeof(T) >= 4);
+inline constexpr bool is_element = std::is_same<T, bool>::value || std::is_same<T, float>::value ||
+                                   std::is_same<T, double>::value || std::is_same<T, bfloat16>::value ||
+                                   std::is_same<T, float16>::value || std::is_same<T, std::int8_t>::value ||
+                                   (std::is_integral<T>::value && std::is_signed<T>::value && sizeof(T) >= 4);
 
 /// The dtype of a C++ scalar: dtype_of<float>() is float32.
 template <class T>
@@ -107,7 +109,7 @@ class Shape {
   void push_back(std::int64_t size);  ///< Throws ShapeError if there are already max_rank entries.
   /// Throws ShapeError if there are already max_rank entries or position > size().
   void insert(std::size_t position, std::int64_t size);
-  void erase(std::size_t position);                      ///< Throws ShapeError if position >= size().
+  void erase(std::size_t position);  ///< Throws ShapeError if position >= size().
 
   friend bool operator==(const Shape& a, const Shape& b) {
     if (a.rank_ != b.rank_) return false;
@@ -146,7 +148,7 @@ std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
 
 /// The number of elements; 1 for rank 0. The shape must satisfy checked_bytes.
 std::int64_t count_of(const Shape& shape);
-std::string to_string(const Shape& shape);          ///< "(2, 3)", "(2,)", "()".
+std::string to_string(const Shape& shape);  ///< "(2, 3)", "(2,)", "()".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 Strides dense_strides(const Shape& shape);  ///< The strides of a row-major array without gaps.
 
@@ -187,8 +189,8 @@ struct HasStrides<E, std::void_t<decltype(std::declval<const E&>().strides())>> 
 template <class E, class = void>
 struct IsOfEigen : std::false_type {};  ///< Whether E is an Eigen matrix, array, vector, block or map.
 template <class E>
-struct IsOfEigen<E, std::void_t<decltype(std::declval<const E&>().outerStride()),
-                                decltype(E::IsVectorAtCompileTime), decltype(E::IsRowMajor)>> : std::true_type {};
+struct IsOfEigen<E, std::void_t<decltype(std::declval<const E&>().outerStride()), decltype(E::IsVectorAtCompileTime),
+                                decltype(E::IsRowMajor)>> : std::true_type {};
 
 /// The element type of E, if an ArrayView can be made from E. E can be an Eigen matrix, an xtensor container or adaptor
 /// (with data(), shape(), strides() and data_offset()), or a contiguous range such as std::vector, std::array and
@@ -212,8 +214,8 @@ class ArrayView {
   /// `data` is the address of offset 0. Throws ShapeError if the number of strides differs from the number of axes.
   /// Errors of checked_bytes propagate.
   ArrayView(const void* data, Dtype dtype, const Layout& layout);
-  ArrayView(const Array& array);                                   // NOLINT: converts by intent
-  ArrayView(Array&& array);                                        // NOLINT: converts by intent
+  ArrayView(const Array& array);  // NOLINT: converts by intent
+  ArrayView(Array&& array);       // NOLINT: converts by intent
 
   /// A view of an xtensor container or adaptor, of an Eigen matrix in either storage order, or of a contiguous range as
   /// an array of one axis.

@@ -17,7 +17,7 @@ struct Bleu {
   double score = 0;                       ///< 0 to 100.
   std::array<double, 4> precisions = {};  ///< For n-grams of 1 to 4 words, in percent.
   double brevity_penalty = 0;             ///< 0 to 1.
-  std::int64_t hypothesis_length = 0;  ///< In words.
+  std::int64_t hypothesis_length = 0;     ///< In words.
   std::int64_t reference_length = 0;
   std::string signature;  ///< The options, in the form of sacreBLEU's signature (Post, 2018).
 };

@@ -17,10 +17,10 @@ struct GradcheckReport {
   std::string message;  ///< The worst input and element, with both values; empty if worst is 0.
 };
 struct GradcheckOptions {
-  double step = 1e-6;         ///< The step of the central difference in each direction.
-  double tolerance = 1e-6;    ///< The largest GradcheckReport::worst that passes.
-  bool second = false;        ///< Whether to check the gradient of the gradient instead.
-  std::uint64_t seed = 0;     ///< Determines the random cotangents.
+  double step = 1e-6;       ///< The step of the central difference in each direction.
+  double tolerance = 1e-6;  ///< The largest GradcheckReport::worst that passes.
+  bool second = false;      ///< Whether to check the gradient of the gradient instead.
+  std::uint64_t seed = 0;   ///< Determines the random cotangents.
 };
 /// Checks the gradients of `function` at `points`, one float64 array per input. The reference is central differences of
 /// the float64 outputs of the function, weighted by random cotangents. Outputs of other dtypes are ignored. gradcheck

@@ -17,7 +17,9 @@ struct ImageShape {
 inline bool operator==(const ImageShape& a, const ImageShape& b) {
   return a.channels == b.channels && a.height == b.height && a.width == b.width;
 }
-inline bool operator!=(const ImageShape& a, const ImageShape& b) { return !(a == b); }
+inline bool operator!=(const ImageShape& a, const ImageShape& b) {
+  return !(a == b);
+}
 std::string to_string(const ImageShape& shape);  ///< "3 channels of 32 x 48 (height x width)".
 
 /// Images of one shape. Their pixels are bytes, 0 (black) to 255, channel by channel, row by row.

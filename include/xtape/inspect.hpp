@@ -264,8 +264,8 @@ struct ReferenceComparison {
 /// "grad.h.0.attn.weight"), the name of a parameter, or the path of a module. The array of a path is compared with the
 /// last value that the module computes in the forward pass and that has the shape of the array. All arrays are compared
 /// as float64. Values match if the relative difference is at most `tolerance`. `applied` maps the path of a module to
-/// the source lines that apply the module. Throws HandleError if an output belongs to another tape, Error if an array of
-/// `reference` is empty.
+/// the source lines that apply the module. Throws HandleError if an output belongs to another tape, Error if an array
+/// of `reference` is empty.
 ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
                             double tolerance = 1e-4,
                             const std::map<std::string, std::vector<std::string>>& applied = {});

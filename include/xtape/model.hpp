@@ -126,7 +126,7 @@ struct ModuleSummary {
     Shape shape;
     std::string init;  ///< "normal(std=0.02)".
   };
-  std::string path;  ///< "h.0.attn"; "" for the model itself.
+  std::string path;             ///< "h.0.attn"; "" for the model itself.
   std::string block;            ///< The name of its block.
   std::string file;             ///< The file that defines the block.
   std::vector<Weight> weights;  ///< Its own weights, without those of its submodules.

@@ -30,9 +30,9 @@ class Axes : public std::vector<std::int64_t> {
  public:
   Axes() = default;
   template <class T, class = std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>>
-  Axes(T axis) : vector{static_cast<std::int64_t>(axis)} {}                     // NOLINT: converts by intent
-  Axes(std::initializer_list<std::int64_t> axes) : vector(axes) {}              // NOLINT: converts by intent
-  Axes(std::vector<std::int64_t> axes) : vector(std::move(axes)) {}             // NOLINT: converts by intent
+  Axes(T axis) : vector{static_cast<std::int64_t>(axis)} {}          // NOLINT: converts by intent
+  Axes(std::initializer_list<std::int64_t> axes) : vector(axes) {}   // NOLINT: converts by intent
+  Axes(std::vector<std::int64_t> axes) : vector(std::move(axes)) {}  // NOLINT: converts by intent
   template <class Iterator, class = typename std::iterator_traits<Iterator>::iterator_category>
   Axes(Iterator first, Iterator last) : vector(first, last) {}
 };
@@ -53,23 +53,23 @@ Var pow(const Operand& a, const Operand& b);
 Var maximum(const Operand& a, const Operand& b);
 Var minimum(const Operand& a, const Operand& b);  ///< The same.
 Var mod(const Operand& a, const Operand& b);      ///< a - floor(a / b) * b, like Python's %. Integers mod 0 give 0.
-Var neg(const Argument& x);                   ///< -x. Integers wrap.
-Var abs(const Argument& x);                   ///< |x|. The gradient at 0 is 0. Integers wrap.
-Var sign(const Argument& x);                  ///< -1, 0 or 1; NaN for NaN. Not differentiable.
-Var square(const Argument& x);                ///< x * x. Integers wrap.
+Var neg(const Argument& x);                       ///< -x. Integers wrap.
+Var abs(const Argument& x);                       ///< |x|. The gradient at 0 is 0. Integers wrap.
+Var sign(const Argument& x);                      ///< -1, 0 or 1; NaN for NaN. Not differentiable.
+Var square(const Argument& x);                    ///< x * x. Integers wrap.
 // The ops from here to softplus convert integers and bool to floats.
-Var sqrt(const Argument& x);      ///< NaN where x < 0.
-Var rsqrt(const Argument& x);     ///< 1 / sqrt(x).
-Var exp(const Argument& x);       ///< e ** x.
-Var expm1(const Argument& x);     ///< e ** x - 1, accurate near 0.
-Var log(const Argument& x);       ///< The natural logarithm; -inf at 0, NaN where x < 0.
-Var log1p(const Argument& x);     ///< log(1 + x), accurate near 0.
-Var sin(const Argument& x);       ///< x is in radians.
-Var cos(const Argument& x);       ///< x is in radians.
-Var tanh(const Argument& x);      ///< The hyperbolic tangent.
-Var erf(const Argument& x);       ///< The error function.
-Var sigmoid(const Argument& x);   ///< 1 / (1 + exp(-x)).
-Var relu(const Argument& x);      ///< maximum(x, 0). The gradient at 0 is 0; NaN stays NaN.
+Var sqrt(const Argument& x);     ///< NaN where x < 0.
+Var rsqrt(const Argument& x);    ///< 1 / sqrt(x).
+Var exp(const Argument& x);      ///< e ** x.
+Var expm1(const Argument& x);    ///< e ** x - 1, accurate near 0.
+Var log(const Argument& x);      ///< The natural logarithm; -inf at 0, NaN where x < 0.
+Var log1p(const Argument& x);    ///< log(1 + x), accurate near 0.
+Var sin(const Argument& x);      ///< x is in radians.
+Var cos(const Argument& x);      ///< x is in radians.
+Var tanh(const Argument& x);     ///< The hyperbolic tangent.
+Var erf(const Argument& x);      ///< The error function.
+Var sigmoid(const Argument& x);  ///< 1 / (1 + exp(-x)).
+Var relu(const Argument& x);     ///< maximum(x, 0). The gradient at 0 is 0; NaN stays NaN.
 /// x / 2 * (1 + erf(x / sqrt(2))). With approximate "tanh", computes the tanh approximation of Hendrycks and Gimpel,
 /// 2016.
 Var gelu(const Argument& x, const std::string& approximate = "none");
@@ -109,19 +109,29 @@ using VarOfNumber = std::enable_if_t<std::is_arithmetic<T>::value || std::is_sam
 template <class T>
 using VarOfOther =
     std::enable_if_t<!std::is_arithmetic<T>::value && !std::is_convertible<const T&, Operand>::value, Var>;
-#define XTAPE_NO_OPERAND \
+#define XTAPE_NO_OPERAND                                       \
   static_assert(std::is_convertible<const T&, Operand>::value, \
                 "a var is combined with vars and numbers; make a constant of an array: tape.constant(values)");
-#define XTAPE_OPERATOR(symbol, function)                                                                         \
-  inline Var operator symbol(const Argument& a, const Argument& b) { return function(a, b); }                    \
-  template <class T>                                                                                             \
-  VarOfNumber<T> operator symbol(const Argument& a, T b) { return function(a, Operand(b, a.caller())); }         \
-  template <class T>                                                                                             \
-  VarOfNumber<T> operator symbol(T a, const Argument& b) { return function(Operand(a, b.caller()), b); }         \
-  template <class T>                                                                                             \
-  VarOfOther<T> operator symbol(const Argument& a, const T&) { XTAPE_NO_OPERAND return a; }                      \
-  template <class T>                                                                                             \
-  VarOfOther<T> operator symbol(const T&, const Argument& b) { XTAPE_NO_OPERAND return b; }
+#define XTAPE_OPERATOR(symbol, function)                             \
+  inline Var operator symbol(const Argument& a, const Argument& b) { \
+    return function(a, b);                                           \
+  }                                                                  \
+  template <class T>                                                 \
+  VarOfNumber<T> operator symbol(const Argument& a, T b) {           \
+    return function(a, Operand(b, a.caller()));                      \
+  }                                                                  \
+  template <class T>                                                 \
+  VarOfNumber<T> operator symbol(T a, const Argument& b) {           \
+    return function(Operand(a, b.caller()), b);                      \
+  }                                                                  \
+  template <class T>                                                 \
+  VarOfOther<T> operator symbol(const Argument& a, const T&) {       \
+    XTAPE_NO_OPERAND return a;                                       \
+  }                                                                  \
+  template <class T>                                                 \
+  VarOfOther<T> operator symbol(const T&, const Argument& b) {       \
+    XTAPE_NO_OPERAND return b;                                       \
+  }
 XTAPE_OPERATOR(+, add)
 XTAPE_OPERATOR(-, sub)
 XTAPE_OPERATOR(*, mul)
@@ -135,19 +145,29 @@ XTAPE_OPERATOR(>=, greater_equal)
 #undef XTAPE_OPERATOR
 #undef XTAPE_NO_OPERAND
 // x += y records x + y and makes x a handle to the sum. The earlier value stays on the tape.
-#define XTAPE_ASSIGNMENT(symbol, function) \
-  inline Var& operator symbol(Var& a, const Operand& b) { return a = function(Operand(a, b.caller()), b); }
+#define XTAPE_ASSIGNMENT(symbol, function)                \
+  inline Var& operator symbol(Var& a, const Operand& b) { \
+    return a = function(Operand(a, b.caller()), b);       \
+  }
 XTAPE_ASSIGNMENT(+=, add)
 XTAPE_ASSIGNMENT(-=, sub)
 XTAPE_ASSIGNMENT(*=, mul)
 XTAPE_ASSIGNMENT(/=, div)
 #undef XTAPE_ASSIGNMENT
-inline Var operator-(const Argument& x) { return neg(x); }
+inline Var operator-(const Argument& x) {
+  return neg(x);
+}
 // Logic uses these operators instead of &&, || and !, which need a truth value. A var has no truth value during
 // recording.
-inline Var operator&(const Argument& a, const Var& b) { return logical_and(a, b); }
-inline Var operator|(const Argument& a, const Var& b) { return logical_or(a, b); }
-inline Var operator~(const Argument& x) { return logical_not(x); }
+inline Var operator&(const Argument& a, const Var& b) {
+  return logical_and(a, b);
+}
+inline Var operator|(const Argument& a, const Var& b) {
+  return logical_or(a, b);
+}
+inline Var operator~(const Argument& x) {
+  return logical_not(x);
+}
 
 // Reductions. Each axis may occur once. Reduced axes are dropped, or kept with size 1 if `keepdims`. ------------------
 /// Integers and bool give int64. 0 if empty.
@@ -214,8 +234,8 @@ Var positions(const Argument& tokens, std::int64_t axis = -1);
 Var causal_mask(const Argument& tokens, std::int64_t axis = -1, std::int64_t window = 0);
 // Random ops draw new numbers for every random step (see Player::play). The site of a call selects its random stream.
 /// Uniform over [low, high), of a float dtype. Throws Error if low > high or a bound is not finite.
-Var uniform(Tape tape, const Shape& shape, double low = 0, double high = 1,
-            std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
+Var uniform(Tape tape, const Shape& shape, double low = 0, double high = 1, std::optional<Dtype> dtype = std::nullopt,
+            Caller caller = Caller::here());
 /// bool, each true with probability p, independently. Throws Error if p is outside [0, 1].
 Var bernoulli(Tape tape, const Shape& shape, double p, Caller caller = Caller::here());
 /// int64 [...] from float logits [..., classes]: indices drawn with the probabilities softmax(logits). A row of -inf

@@ -54,12 +54,12 @@ std::shared_ptr<PackedWeights> make_packed_weights();
 void repack(PackedWeights& weights);
 
 struct PlayerOptions {
-  int threads = 0;  ///< 0 means omp_get_max_threads(). Results do not depend on the number of threads.
-  std::uint64_t seed = 0;                    ///< Determines the numbers of all random ops.
+  int threads = 0;         ///< 0 means omp_get_max_threads(). Results do not depend on the number of threads.
+  std::uint64_t seed = 0;  ///< Determines the numbers of all random ops.
   Precision precision = Precision::float32;  ///< The precision of products of float32 arrays.
   Passes passes = {};
-  std::vector<Carry> carries = {};                  ///< The carried states. Tape::states() returns those of caches.
-  std::shared_ptr<Arena> arena = {};                ///< Null: the player has its own arena.
+  std::vector<Carry> carries = {};             ///< The carried states. Tape::states() returns those of caches.
+  std::shared_ptr<Arena> arena = {};           ///< Null: the player has its own arena.
   std::shared_ptr<PackedWeights> packed = {};  ///< Null: products pack parameters at every play.
   /// The most bytes of the plan (Plan::peak_bytes). 0 means no limit. To stay below the limit, the plan recomputes
   /// results instead of keeping them, with as little recomputation as the predicted times allow. The bits of results do
@@ -92,7 +92,8 @@ struct Feed {
   Feed(const Var& input, std::initializer_list<Literal> elements, Caller caller = Caller::here())
       : Feed(input, elements, input.shape(caller), caller) {}
   /// Rejects all other types at compile time.
-  template <class T, class = std::enable_if_t<!std::is_arithmetic<T>::value && !std::is_convertible<T, ArrayView>::value>,
+  template <class T,
+            class = std::enable_if_t<!std::is_arithmetic<T>::value && !std::is_convertible<T, ArrayView>::value>,
             class = void>
   Feed(const Var& /*input*/, const T& /*values*/) {
     static_assert(std::is_convertible<T, ArrayView>::value,

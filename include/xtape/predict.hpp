@@ -21,7 +21,8 @@ struct PredictorOptions {
   /// The most players to keep, separately for steps and for values of fixed inputs. The least recently used player is
   /// dropped.
   std::size_t players = 32;
-  std::optional<PlayerOptions> player = {};  ///< The options of players. Empty: those of the model. Carries are ignored.
+  std::optional<PlayerOptions> player =
+      {};  ///< The options of players. Empty: those of the model. Carries are ignored.
 };
 
 /// Plays one function of a model in mode predict. The function takes the next tokens [rows, t] of each row, and any

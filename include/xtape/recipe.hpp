@@ -51,8 +51,8 @@ struct Recipe {
     /// If above 0, this many rows at the end of the training data are held out for validation. `split` then has no
     /// effect.
     std::int64_t held_out = 0;
-    std::int64_t block_size = 64;  ///< For "text".
-    bool consecutive = false;      ///< For "text": see TextBatches.
+    std::int64_t block_size = 64;                     ///< For "text".
+    bool consecutive = false;                         ///< For "text": see TextBatches.
     DocumentEnd separator = DocumentEnd::blank_line;  ///< For "documents".
     std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
     std::vector<Column> columns;                      ///< For "table" and "tags". Columns without a name are skipped.

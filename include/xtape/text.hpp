@@ -117,8 +117,8 @@ struct TextBatchesOptions {
 ///
 /// If `consecutive`, each split is cut into strips of equal length, one per row. Row i of batch k is window k of strip
 /// i, so each row continues the same row of the previous batch. An epoch reads all complete windows of the training
-/// strips in order. Validation strips are read to their ends. The last window of a strip is padded with ignored targets,
-/// and batches after it do not have the strip's row.
+/// strips in order. Validation strips are read to their ends. The last window of a strip is padded with ignored
+/// targets, and batches after it do not have the strip's row.
 class TextBatches : public Batches {
  public:
   /// Throws Error if the training split is too short for a block (if `consecutive`, for one block per row), if the

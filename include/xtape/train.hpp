@@ -102,8 +102,8 @@ class Run {
   /// process holds the lock.
   Trainer& trainer();
 
-  /// Trains to the end of the recipe, and writes metrics and checkpoints. Also writes a checkpoint when it stops. Before
-  /// the first update, writes the settings that change the recipe to recipe.json, with the former values.
+  /// Trains to the end of the recipe, and writes metrics and checkpoints. Also writes a checkpoint when it stops.
+  /// Before the first update, writes the settings that change the recipe to recipe.json, with the former values.
   /// Returns false if a callback stopped the training earlier. Throws TrainingError if an update fails; the last good
   /// checkpoint remains. Throws EvaluationError if an evaluation fails, after it has written a checkpoint of the
   /// preceding updates. Throws FileError if the run cannot be written, if it was moved or deleted, or if another

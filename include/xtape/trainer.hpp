@@ -106,9 +106,9 @@ struct TrainerOptions {
   /// batches. The loss of an update is then the mean over rows of each row's mean loss. Gradients are divided by the
   /// expected number of rows.
   PrivacyOptions privacy = {};
-  std::uint64_t seed = 0;                    ///< Determines the random ops.
-  int threads = 0;                           ///< 0 means omp_get_max_threads().
-  bool profile = false;                      ///< Whether to measure the time of every op, for Trainer::profile.
+  std::uint64_t seed = 0;  ///< Determines the random ops.
+  int threads = 0;         ///< 0 means omp_get_max_threads().
+  bool profile = false;    ///< Whether to measure the time of every op, for Trainer::profile.
   /// The limit of the resident memory of the process in bytes, including everything allocated before. 0 means no limit.
   /// Updates and evaluations recompute values to stay below the limit (PlayerOptions::memory). The bits of results do
   /// not change.
@@ -194,12 +194,12 @@ class Trainer {
     std::function<void(const std::string& sentence)> warning;
   };
   struct FitOptions {
-    std::int64_t steps = 0;           ///< The most updates in total, including those before a resume. 0: no limit.
-    std::int64_t epochs = 0;          ///< The most epochs. 0: no limit.
+    std::int64_t steps = 0;   ///< The most updates in total, including those before a resume. 0: no limit.
+    std::int64_t epochs = 0;  ///< The most epochs. 0: no limit.
     /// Updates between evaluations. There is always an evaluation after the last update.
     std::int64_t evaluate_every = 0;
-    bool evaluate_epochs = false;     ///< Whether to evaluate after every epoch, too.
-    std::int64_t patience = 0;        ///< Ends after this many evaluations in a row without a better loss. 0: never.
+    bool evaluate_epochs = false;       ///< Whether to evaluate after every epoch, too.
+    std::int64_t patience = 0;          ///< Ends after this many evaluations in a row without a better loss. 0: never.
     std::int64_t statistics_every = 0;  ///< Updates between statistics, starting with the first update. 0: none.
     std::int64_t watch_every = 1;       ///< Updates between reports of watched values, starting with the first update.
     /// The names of the watched values (see Trainer::watched). Failing updates are observed, too.

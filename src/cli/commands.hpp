@@ -44,7 +44,8 @@ inline constexpr const char* any_text = "STRING";
 
 /// Why a program without ONNX refuses ONNX files, and the cure.
 inline constexpr const char* built_without_onnx =
-    "this program was built without xtape-onnx, which reads and writes ONNX files: install libprotozero-dev and build it "
+    "this program was built without xtape-onnx, which reads and writes ONNX files: install libprotozero-dev and build "
+    "it "
     "in a new folder, as docs/installing.md says";
 
 /// Calls add_NAME for every command listed in src/cli/meson.build, in that order, and puts it into its group.

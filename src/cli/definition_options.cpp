@@ -2,13 +2,13 @@
 
 #include <charconv>
 
-#include "train/run/checkpoint.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
-#include "train/run/run_parts.hpp"
 #include "cli/opened_model.hpp"
 #include "model/definition/checks.hpp"
+#include "train/run/checkpoint.hpp"
+#include "train/run/run_parts.hpp"
 
 namespace xtape::cli {
 

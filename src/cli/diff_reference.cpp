@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <optional>
 
-#include "cli/commands/diff.hpp"
 #include "base/arrays/elements.hpp"
+#include "cli/commands/diff.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "train/run/checkpoint.hpp"
-#include "cli/commands/diff.hpp"
-#include "tape/node_text.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "cli/commands/diff.hpp"
+#include "tape/node_text.hpp"
+#include "train/run/checkpoint.hpp"
 #include "train/run/metrics.hpp"
 #include "train/run/run_parts.hpp"
 #include "xtape/safetensors.hpp"

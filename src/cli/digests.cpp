@@ -1,10 +1,9 @@
-#include "cli/recorded.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/threads/instruction_set.hpp"
+#include "cli/recorded.hpp"
 #include "tape/tape_json.hpp"
 
 namespace xtape::cli {

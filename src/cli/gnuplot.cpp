@@ -1,5 +1,3 @@
-#include "cli/pictures.hpp"
-
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <memory>
 
 #include "base/files/files.hpp"
+#include "cli/pictures.hpp"
 #include "data/tokenizers/utf8.hpp"
 
 namespace xtape::cli {

@@ -1,10 +1,9 @@
-#include "cli/pictures.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "base/memory/lengths.hpp"
+#include "cli/pictures.hpp"
 
 namespace xtape::cli {
 

@@ -1,13 +1,15 @@
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include "cli/lines.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
 #include "base/messages/wording.hpp"
 #include "cli/commands.hpp"
-#include "cli/lines.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 
@@ -33,7 +35,6 @@ GuardedTerminal::GuardedTerminal(std::ostream& stream, int file)
 GuardedTerminal::~GuardedTerminal() {
   if (stream_.rdbuf() == &guarded_) stream_.rdbuf(plain_);
 }
-
 
 void add_max_line(CLI::App& command, std::int64_t& max_line) {
   max_line = usual_max_line;

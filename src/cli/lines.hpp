@@ -39,7 +39,6 @@ class GuardedTerminal {
   Buffer guarded_;
 };
 
-
 // Reads lines of the standard input or of a file as they arrive.
 
 /// Adds --max-line, which limits the lines of the command's input.

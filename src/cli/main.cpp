@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/messages/wording.hpp"
-#include "cli/commands.hpp"
-#include "base/threads/instruction_set.hpp"
 #include "base/memory/process_memory.hpp"
-#include "kernels/products/blas_core.hpp"
-#include "cli/ranks.hpp"
+#include "base/messages/wording.hpp"
+#include "base/threads/instruction_set.hpp"
+#include "cli/commands.hpp"
 #include "cli/lines.hpp"
+#include "cli/ranks.hpp"
+#include "kernels/products/blas_core.hpp"
 #include "xtape/text.hpp"
 #include "xtape/train.hpp"
 #if defined(XTAPE_WITH_ONNX)

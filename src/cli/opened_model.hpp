@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/run_options.hpp"
 #include "ranks/rank_group.hpp"
 #include "train/run/run_data.hpp"
-#include "cli/run_options.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"

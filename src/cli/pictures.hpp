@@ -36,7 +36,6 @@ std::string picture_path(const std::string& path, const std::string& preset);
 /// gnuplot is not installed or fails, and FileError if the file cannot be written.
 void draw_svg(const std::string& script, int width, int height, const std::string& path);
 
-
 // Heat maps of matrices.
 
 /// Matrices with the same row and column labels. They are drawn next to each other with a common colour scale that
@@ -54,7 +53,6 @@ struct HeatMaps {
 
 /// Draws the maps to an SVG file with the first row on top. Errors of draw_svg propagate.
 void draw(const HeatMaps& maps, const std::string& path);
-
 
 // The picture of the statistics of modules over the updates of a run.
 

@@ -26,7 +26,6 @@ void save_digests(const std::string& path, const Player& player,
 /// Throws FileError with file and line if the file is not a file of digests.
 DigestFile load_digests(const std::string& path);
 
-
 // Tapes from files: files written by Tape::save, and ONNX models. Commands treat both alike.
 
 bool is_onnx(const std::string& path);       ///< The name of the file decides.
@@ -43,7 +42,6 @@ struct InputSizes {
 /// dimension has no value, if the model has no dimension or weight of a given name, or if the file is an ONNX model and
 /// the program was built without ONNX.
 SavedTape load_tape(const std::string& path, const InputSizes& sizes = {}, const Store& weights = {});
-
 
 struct RecordedTape {
   Tape tape;

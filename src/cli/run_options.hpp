@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.hpp"
 #include "base/threads/threads.hpp"
+#include "cli/commands.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

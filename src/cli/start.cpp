@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "cli/commands.hpp"
 #include "base/memory/process_memory.hpp"
+#include "cli/commands.hpp"
 #include "kernels/products/blas_core.hpp"
 
 #if defined(__has_feature)

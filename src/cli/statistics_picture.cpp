@@ -1,11 +1,10 @@
-#include "cli/pictures.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
+#include "cli/pictures.hpp"
 
 namespace xtape::cli {
 

@@ -1,9 +1,8 @@
-#include "cli/recorded.hpp"
-
 #include <cstring>
 #include <vector>
 
 #include "base/messages/wording.hpp"
+#include "cli/recorded.hpp"
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"
 #endif

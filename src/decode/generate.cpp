@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "decode/sampler.hpp"
 #include "base/messages/wording.hpp"
+#include "decode/sampler.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {

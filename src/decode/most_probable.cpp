@@ -1,12 +1,11 @@
-#include "decode/sampler.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/messages/wording.hpp"
-#include "kernels/table/kernels.hpp"
 #include "base/threads/threads.hpp"
+#include "decode/sampler.hpp"
+#include "kernels/table/kernels.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape::decode {

@@ -1,6 +1,6 @@
 #include "base/messages/wording.hpp"
-#include "decode/predictor_data.hpp"
 #include "base/threads/threads.hpp"
+#include "decode/predictor_data.hpp"
 
 namespace xtape {
 

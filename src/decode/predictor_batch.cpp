@@ -1,9 +1,9 @@
 // The batches of a predictor: beginning a batch, and selecting and moving its rows.
 #include <cstring>
 
+#include "base/threads/threads.hpp"
 #include "decode/predictor_data.hpp"
 #include "decode/row_buffer.hpp"
-#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "model/recording/function_cache.hpp"
 #include "decode/recording.hpp"
 #include "decode/row_buffer.hpp"
+#include "model/recording/function_cache.hpp"
 #include "xtape/predict.hpp"
 
 namespace xtape {

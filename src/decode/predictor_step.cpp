@@ -1,6 +1,6 @@
 // A predictor's steps and their players.
-#include "decode/predictor_data.hpp"
 #include "base/threads/threads.hpp"
+#include "decode/predictor_data.hpp"
 
 namespace xtape {
 

@@ -21,7 +21,6 @@ struct RowMove {
 /// other row is written once. The first row of each cycle is also copied to `aside`.
 std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows);
 
-
 /// An array [rows, …] at the beginning of a buffer. The buffer may be larger, so that players of different sizes can
 /// share it.
 class RowBuffer {

@@ -1,6 +1,6 @@
-#include "decode/row_buffer.hpp"
-
 #include <algorithm>
+
+#include "decode/row_buffer.hpp"
 
 namespace xtape::decode {
 
@@ -14,9 +14,7 @@ std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
   std::vector<RowMove> moves;
   std::vector<bool> done(rows.size(), false);
   const auto wanted = [&](std::int32_t row) { return rows[row]; };
-  const auto open = [&](std::int32_t row) {
-    return row < count && !done[row] && wanted(row) != row;
-  };
+  const auto open = [&](std::int32_t row) { return row < count && !done[row] && wanted(row) != row; };
   const auto fill = [&](std::int32_t row, std::int32_t from) {
     moves.push_back({from, row});
     done[row] = true;

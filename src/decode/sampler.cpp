@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/table/kernels.hpp"
 #include "base/arrays/order.hpp"
+#include "kernels/table/kernels.hpp"
 
 namespace xtape::decode {
 

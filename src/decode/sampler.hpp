@@ -27,7 +27,6 @@ struct ScoredToken {
 void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
                const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<ScoredToken>>& choices);
 
-
 /// Keeps its working memory between draws. Finds the most probable tokens from the maxima of short blocks of logits, in
 /// a few passes over the logits. Never sorts all logits.
 class Sampler {

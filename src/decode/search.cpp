@@ -34,7 +34,6 @@ double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length) {
   }
 }
 
-
 namespace {
 using decode::Running;
 using decode::ScoredToken;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "decode/sampler.hpp"
 #include "base/messages/wording.hpp"
+#include "decode/sampler.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape::decode {

@@ -1,10 +1,9 @@
-#include "decode/step_trials.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
+#include "decode/step_trials.hpp"
 
 namespace xtape::decode {
 

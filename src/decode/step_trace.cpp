@@ -1,11 +1,10 @@
-#include "decode/step_trials.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "decode/recording.hpp"
 #include "base/arrays/visit.hpp"
+#include "decode/recording.hpp"
+#include "decode/step_trials.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -43,9 +42,7 @@ bool same_call(const Site& a, const Site& b) {
 std::vector<bool> looked_at(const Recording& recording) {
   const Tape& tape = recording.tape;
   std::vector<bool> needed(tape.size(), false), looked(tape.size(), false);
-  const auto need = [&](const Var& var) {
-    needed[var.id().node] = looked[var.id().node] = true;
-  };
+  const auto need = [&](const Var& var) { needed[var.id().node] = looked[var.id().node] = true; };
   need(recording.result);
   for (const Carry& state : tape.states()) need(state.output);
   for (std::size_t i = tape.size(); i-- > 0;) {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <sstream>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::decode {
 

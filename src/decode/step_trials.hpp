@@ -39,7 +39,6 @@ std::vector<double> numbers_of(const ArrayView& view);  ///< The elements of an 
 double distance(double a, double b);
 double greatest_finite(const std::vector<double>& numbers);  ///< The largest magnitude; 0 if no number is finite.
 
-
 // Checks that a function gives the same results, no matter whether it is played piece by piece or as a whole.
 
 /// The way in which a function was played, and the result.
@@ -62,7 +61,6 @@ StepCheck check_steps(Model& model, const std::string& function, const NamedSize
 /// Fills every weight with random numbers, so that no factor of 0 hides a difference. The elements of vectors are
 /// around 1, because many vectors are gains. Initialising the model would take longer and would leave zeros.
 void draw_weights(const Model& model);
-
 
 /// Random numbers that are the same on every machine.
 class Draws {

@@ -1,7 +1,7 @@
 #include "xtape/compiled.hpp"
 
-#include "tape/calls.hpp"
 #include "functions/function_plans.hpp"
+#include "tape/calls.hpp"
 
 namespace xtape {
 

@@ -26,8 +26,8 @@ Var with_random_cotangents(Tape& tape, const Vars& outputs, std::mt19937_64& ran
 }
 }  // namespace
 
-GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
-                          const std::vector<ArrayView>& points, const GradcheckOptions& options) {
+GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function, const std::vector<ArrayView>& points,
+                          const GradcheckOptions& options) {
   if (!(options.step > 0) || !std::isfinite(options.step))
     throw Error("gradcheck: the step must be above 0 and finite");
   if (!(options.tolerance >= 0)) throw Error("gradcheck: the tolerance must be at least 0");

@@ -1,10 +1,9 @@
 // Reduces per-example gradients through the nodes that compute them.
-#include "grad/example_products.hpp"
-
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "grad/example_products.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

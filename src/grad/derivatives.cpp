@@ -4,9 +4,9 @@
 #include <functional>
 #include <limits>
 
+#include "grad/chunks.hpp"
 #include "ops/recording/batching.hpp"
 #include "tape/calls.hpp"
-#include "grad/chunks.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"
@@ -82,9 +82,8 @@ Vars over_chunks(const std::function<Vars(const Vars&)>& function, const Var& ro
 }
 
 Vars hvp(const Var& output, const Vars& inputs, const Vars& directions, Caller caller) {
-  return all_or_nothing(output.tape(), nullptr, caller, [&] {
-    return jvp(grad(output, inputs, {.materialize_grads = true}), inputs, directions);
-  });
+  return all_or_nothing(output.tape(), nullptr, caller,
+                        [&] { return jvp(grad(output, inputs, {.materialize_grads = true}), inputs, directions); });
 }
 
 Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& options, Caller caller) {
@@ -95,10 +94,10 @@ Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& opti
     for (const Var& input : inputs)
       if (input.tape() != output.tape()) throw HandleError("jacobian: an input is of another tape");
     const bool few_inputs = elements(inputs) < elements({output});
-    const bool forward = options.mode == JacobianMode::forward ||
-                         (options.mode == JacobianMode::automatic && few_inputs);
-    Vars found = forward ? by_tangents(output, inputs, options.chunk_size)
-                         : by_cotangents(output, inputs, options.chunk_size);
+    const bool forward =
+        options.mode == JacobianMode::forward || (options.mode == JacobianMode::automatic && few_inputs);
+    Vars found =
+        forward ? by_tangents(output, inputs, options.chunk_size) : by_cotangents(output, inputs, options.chunk_size);
     // in reverse mode, gradients have the dtypes of the inputs
     for (Var& each : found) each = cast(each, output.dtype());
     return found;

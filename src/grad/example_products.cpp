@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ops/recording/batching.hpp"
 #include "base/messages/wording.hpp"
-#include "ops/shapes/creation.hpp"
 #include "ops/linear_algebra/equation.hpp"
+#include "ops/recording/batching.hpp"
+#include "ops/shapes/creation.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -201,7 +201,8 @@ std::optional<ExampleProduct> product_of_examples(const Var& x) {
   const Vars inputs = inputs_of(x);
   if (name == "transpose") {
     std::vector<std::size_t> order;
-    for (const std::int64_t axis : node.attributes.get<std::vector<std::int64_t>>("axes")) order.push_back(normal_axis(axis, x.rank()));
+    for (const std::int64_t axis : node.attributes.get<std::vector<std::int64_t>>("axes"))
+      order.push_back(normal_axis(axis, x.rank()));
     if (order.empty() || order[0] != 0) return {};
     std::optional<ExampleProduct> product = product_of_examples(inputs[0]);
     if (!product) return {};

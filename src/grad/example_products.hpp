@@ -17,7 +17,6 @@ Var squared_norms(const Var& x);
 /// Returns the sum over the examples of weights[b] * x[b]. `x` is [b, …], `weights` is [b].
 Var weighted_sum(const Var& x, const Var& weights);
 
-
 /// A factor of a product: an array and a letter for each of its axes.
 struct ExampleFactor {
   Var var;

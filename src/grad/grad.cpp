@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "tape/calls.hpp"
 #include "grad/sweep.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "tape/calls.hpp"
 #include "ops/recording/enclosed.hpp"
+#include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "xtape/custom_gradient.hpp"
 #include "xtape/grad.hpp"

@@ -1,10 +1,10 @@
 // The forward sweep. Records tangents as further nodes of the same tape.
 #include <algorithm>
 
+#include "grad/sweep.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
 #include "tape/graph.hpp"
-#include "grad/sweep.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 
@@ -84,8 +84,7 @@ class Tangents {
     const auto of_body = [](const Vars& outputs, const Vars& inputs, const Vars& tangents) {
       return jvp(outputs, inputs, tangents);
     };
-    if (call.op.tangent)
-      return call.op.tangent({call.op, call.node, call.inputs, call.outputs, given, needs, of_body});
+    if (call.op.tangent) return call.op.tangent({call.op, call.node, call.inputs, call.outputs, given, needs, of_body});
     if (call.op.gradient)
       if (const auto found = transposed(call, given, needs)) return *found;
     if (!call.op.expand)

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "tape/calls.hpp"
 #include "ops/recording/enclosed.hpp"
+#include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "xtape/custom_gradient.hpp"
 #include "xtape/grad.hpp"
@@ -18,14 +18,13 @@ namespace {
 // The coefficients of Dormand and Prince: times and weights of the stages, and the weights of the error. The weights of
 // the last stage are also the weights of the step.
 constexpr double stage_times[6] = {1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1, 1};
-constexpr double stage_weights[6][6] = {
-    {1.0 / 5},
-    {3.0 / 40, 9.0 / 40},
-    {44.0 / 45, -56.0 / 15, 32.0 / 9},
-    {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
-    {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
-    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
-constexpr double error_weights[7] = {71.0 / 57600,      0,           -71.0 / 16695, 71.0 / 1920,
+constexpr double stage_weights[6][6] = {{1.0 / 5},
+                                        {3.0 / 40, 9.0 / 40},
+                                        {44.0 / 45, -56.0 / 15, 32.0 / 9},
+                                        {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
+                                        {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
+                                        {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
+constexpr double error_weights[7] = {71.0 / 57600,      0,          -71.0 / 16695, 71.0 / 1920,
                                      -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
 
 constexpr double most_tolerances = 100;  // the largest error of the adjoint state, in tolerances

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "tape/calls.hpp"
 #include "grad/example_products.hpp"
+#include "tape/calls.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/random.hpp"

@@ -142,8 +142,7 @@ void Sweep::flow_through(std::int32_t index, const Node& node, const Vars& cotan
   const Op& op = *node.op;
   GradientCall call = gradient_call(tape_, index, node);
   call.cotangents = cotangents;
-  for (const ValueId& input : node.inputs)
-    call.needs.push_back(is_floating(tape_.type(input).dtype) && depends(input));
+  for (const ValueId& input : node.inputs) call.needs.push_back(is_floating(tape_.type(input).dtype) && depends(input));
 
   const auto in_site = tape_.in_site(node.site);
   Vars gradients;

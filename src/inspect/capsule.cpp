@@ -1,8 +1,8 @@
 // Extracts from a failing tape the smallest tape that still fails.
-#include "ops/recording/op_helpers.hpp"
 #include "base/files/encodings.hpp"
-#include "inspect/failing.hpp"
 #include "base/threads/instruction_set.hpp"
+#include "inspect/failing.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "player/program/program.hpp"
 #include "xtape/op/op.hpp"
 

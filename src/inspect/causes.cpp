@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "base/arrays/elements.hpp"
-#include "inspect/failing.hpp"
 #include "base/arrays/visit.hpp"
+#include "inspect/failing.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,11 +1,10 @@
 // The wording of a failure: labels, elements, time steps and causes.
-#include "inspect/failing.hpp"
-
 #include <algorithm>
 #include <sstream>
 
 #include "base/arrays/elements.hpp"
 #include "base/arrays/visit.hpp"
+#include "inspect/failing.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "player/program/program.hpp"
 #include "inspect/node_by_node.hpp"
+#include "player/program/program.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op/op.hpp"

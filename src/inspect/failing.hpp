@@ -43,7 +43,6 @@ struct Causes {
 };
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing);
 
-
 // Describes a failure.
 
 /// The steps of a call with a body, recorded one by one.

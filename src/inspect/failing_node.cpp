@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <span>
 
+#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
 #include "inspect/failing.hpp"
-#include "base/memory/process_memory.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

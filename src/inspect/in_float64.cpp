@@ -1,7 +1,6 @@
-#include "inspect/node_by_node.hpp"
-
-#include "tape/calls.hpp"
 #include "base/arrays/elements.hpp"
+#include "inspect/node_by_node.hpp"
+#include "tape/calls.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -34,13 +34,11 @@ std::vector<Array> played(const Tape& tape, const Vars& outputs, const PlayerOpt
 /// neighbours.
 PlayerOptions for_single_nodes(const PlayerOptions& options);
 
-
 // Converts nodes to float64.
 
 /// Returns the node with float64 in place of all float dtypes, for inputs of these types. Its inputs do not change.
 /// Throws Error if its op does not support float64.
 Node in_float64(Node node, const std::vector<ValueType>& inputs);
-
 
 // The op that compares a value with its float64 shadow.
 
@@ -52,7 +50,6 @@ const Op& rounding_error_op();
 
 /// Returns the sum of `squares` over the pieces.
 RoundingSquares sum_of(const ArrayView& squares);
-
 
 /// The nodes that a player of these outputs would play, and the arrays that feed them. The rules of the op table are
 /// applied, but elementwise ops are not fused. Labels of values refer to the nodes of the caller's tape.

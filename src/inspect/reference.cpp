@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/elements.hpp"
-#include "inspect/node_by_node.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
+#include "inspect/node_by_node.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op/op.hpp"
 

@@ -1,8 +1,8 @@
 // Plays a capsule again, and writes its text.
 #include <algorithm>
 
-#include "base/files/encodings.hpp"
 #include "base/arrays/elements.hpp"
+#include "base/files/encodings.hpp"
 #include "inspect/failing.hpp"
 
 namespace xtape {

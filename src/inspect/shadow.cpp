@@ -7,8 +7,8 @@
 #include <optional>
 #include <tuple>
 
-#include "tape/graph.hpp"
 #include "inspect/node_by_node.hpp"
+#include "tape/graph.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 

@@ -35,7 +35,6 @@ RoundingSquares sum_of(const ArrayView& squares) {
   return sum;
 }
 
-
 namespace {
 /// Unlike Tape::parameter, adds one node for each operand, even if several operands share memory with different shapes.
 ValueId add_parameter(Tape& tape, const std::string& name, const Array& array) {

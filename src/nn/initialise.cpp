@@ -1,5 +1,3 @@
-#include "nn/layers.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,9 +5,10 @@
 #include <limits>
 #include <map>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/named_draws.hpp"
+#include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
+#include "nn/layers.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

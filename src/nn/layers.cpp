@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-
 namespace xtape::nn {
 
 Initialiser with_fans(Initialiser initialiser, double fan_in, double fan_out) {

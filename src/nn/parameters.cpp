@@ -3,8 +3,8 @@
 #include <functional>
 #include <optional>
 
-#include "tape/calls.hpp"
 #include "base/messages/wording.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 

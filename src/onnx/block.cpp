@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <set>
 
-#include "onnx/bytes.hpp"
 #include "base/messages/wording.hpp"
+#include "onnx/bytes.hpp"
 #include "onnx/graph_recording.hpp"
 
 namespace xtape {

@@ -50,7 +50,6 @@ class Recording {
   std::int64_t recorded_ = 0;
 };
 
-
 // The data members of an OnnxModel.
 
 struct ModelData {

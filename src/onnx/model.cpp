@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <map>
 
-#include "onnx/bytes.hpp"
 #include "base/messages/wording.hpp"
+#include "onnx/bytes.hpp"
 #include "onnx/graph_recording.hpp"
 #include "onnx/operators.hpp"
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/arrays/elements.hpp"
-#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"

@@ -1,11 +1,10 @@
-#include "onnx/writing.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <optional>
 
 #include "onnx/graphs_by_size.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <protozero/pbf_writer.hpp>
 
-#include "tape/graph.hpp"
 #include "base/messages/wording.hpp"
 #include "onnx/writing.hpp"
+#include "tape/graph.hpp"
 #include "xtape/onnx.hpp"
 
 namespace xtape {

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <limits>
 
-#include "onnx/bytes.hpp"
-#include "base/files/files.hpp"
-#include "onnx/messages.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/arrays/safetensors_header.hpp"
+#include "base/files/files.hpp"
+#include "base/memory/process_memory.hpp"
+#include "onnx/bytes.hpp"
+#include "onnx/messages.hpp"
 #include "onnx/wire.hpp"
 
 namespace xtape::onnx {

@@ -2,8 +2,8 @@
 
 #include <protozero/pbf_writer.hpp>
 
-#include "ops/recording/op_helpers.hpp"
 #include "base/messages/wording.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "tape/graph.hpp"
 #include "xtape/ops.hpp"
 

@@ -178,7 +178,6 @@ class GraphWriter {
   std::string scope_;  // the scope of the nodes to add
 };
 
-
 // Files with dynamic dimensions. The graph is written for several sizes of these dimensions. Everything that differs
 // between the written graphs is then computed from the shapes of the inputs.
 
@@ -199,7 +198,6 @@ struct OpenGraph {
 /// Returns the graph in which the dimensions named in `open` are dynamic. Throws Error if the graph depends on these
 /// dimensions in a way that save_onnx does not support.
 OpenGraph with_open_sizes(const Names& open, const std::function<WrittenGraph(const NamedSizes&)>& write);
-
 
 // Writes files piece by piece, so that the arrays of a model are not copied.
 

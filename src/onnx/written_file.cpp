@@ -1,11 +1,10 @@
-#include "onnx/writing.hpp"
-
 #include <filesystem>
 #include <limits>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
 
 #include "base/files/files.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

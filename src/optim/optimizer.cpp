@@ -7,8 +7,8 @@ namespace xtape {
 void Optimizer::Data::check(const std::vector<ArrayView>& views) const {
   const Store& weights = pieces.weights();
   if (views.size() != weights.size())
-    throw Error("optimizer: got " + std::to_string(views.size()) + " gradients for " +
-                std::to_string(weights.size()) + " weights");
+    throw Error("optimizer: got " + std::to_string(views.size()) + " gradients for " + std::to_string(weights.size()) +
+                " weights");
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (views[i].data() == nullptr) continue;
     const Array& weight = weights[i].value;
@@ -16,8 +16,7 @@ void Optimizer::Data::check(const std::vector<ArrayView>& views) const {
     if (views[i].dtype() != weight.dtype())
       throw DtypeError(name + "is " + name_of(views[i].dtype()) + ", the weight " + name_of(weight.dtype()));
     if (views[i].shape() != weight.shape())
-      throw ShapeError(name + "has shape " + to_string(views[i].shape()) + ", the weight " +
-                       to_string(weight.shape()));
+      throw ShapeError(name + "has shape " + to_string(views[i].shape()) + ", the weight " + to_string(weight.shape()));
     if (!views[i].layout().contiguous()) throw Error(name + "must be a dense row-major array");
   }
 }

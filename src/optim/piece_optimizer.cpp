@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/table/kernels.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/table/kernels.hpp"
 
 namespace xtape {
 

@@ -26,7 +26,6 @@ std::size_t group_of(const std::string& weight, const std::vector<OptimizerGroup
 /// Throws Error if the pattern of a group matches no weight.
 void check_patterns(const Store& weights, const std::vector<OptimizerGroup>& groups);
 
-
 /// A range of the elements of one weight. A thread updates one piece at a time, and a rank owns whole pieces.
 struct Piece {
   /// The maximum number of elements. It is fixed, so that the rounding of norms does not depend on the numbers of
@@ -147,7 +146,6 @@ class PieceOptimizer {
   std::vector<double> square_sums_;
 };
 
-
 // Work on the pieces of an optimiser, in parallel.
 
 /// Calls f(index, T{}) in parallel for every piece with a gradient. T is the element type of the piece's weight.
@@ -165,7 +163,6 @@ void for_pieces(const PieceOptimizer& optimizer, const PieceGradients& gradients
     }
   });
 }
-
 
 // The data members of an Optimizer.
 

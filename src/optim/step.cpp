@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include "tape/calls.hpp"
 #include "functions/function_plans.hpp"
 #include "optim/piece_optimizer.hpp"
+#include "tape/calls.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/literal.hpp"
 

@@ -1,10 +1,10 @@
-#include "ranks/rank_group.hpp"
-
 #include <omp.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "ranks/rank_group.hpp"
 
 namespace xtape::ranks {
 

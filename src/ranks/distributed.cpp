@@ -7,12 +7,12 @@
 #include <map>
 #include <optional>
 
-#include "ranks/rank_group.hpp"
-#include "ranks/gradient_sum.hpp"
+#include "base/threads/threads.hpp"
 #include "optim/piece_optimizer.hpp"
 #include "player/plan/memory.hpp"
+#include "ranks/gradient_sum.hpp"
+#include "ranks/rank_group.hpp"
 #include "ranks/shared_weights.hpp"
-#include "base/threads/threads.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
@@ -126,8 +126,7 @@ struct DistributedOptimizer::Data {
   /// Completes a list with one number per piece. Each rank has the numbers of its own pieces.
   void share(std::vector<double>& numbers) {
     std::vector<std::vector<double>> own(static_cast<std::size_t>(group.size()));
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      own[layout().owner[i]].push_back(numbers[i]);
+    for (std::size_t i = 0; i < numbers.size(); ++i) own[layout().owner[i]].push_back(numbers[i]);
     std::vector<std::string> of_rank;
     for (const std::vector<double>& each : own) of_rank.push_back(bytes_of(each));
     group.all_gather(of_rank);
@@ -222,8 +221,7 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
   std::vector<std::string> of_rank;
   for (int rank = 0; rank < d.group.size(); ++rank)
     of_rank.emplace_back(count_of_rank(rank) * each * sizeof(double) + d.gradients->reached().size(), '\0');
-  of_rank[d.group.rank()] =
-      (own > 0 ? bytes_of(values) : std::string()) + d.gradients->reached();
+  of_rank[d.group.rank()] = (own > 0 ? bytes_of(values) : std::string()) + d.gradients->reached();
   d.group.all_gather(of_rank);
   std::vector<std::vector<double>> columns(each);
   d.reached.assign(d.gradients->reached().size(), '\0');

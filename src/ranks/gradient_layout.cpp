@@ -1,8 +1,7 @@
-#include "ranks/gradient_sum.hpp"
-
 #include <algorithm>
 
 #include "base/memory/lengths.hpp"
+#include "ranks/gradient_sum.hpp"
 
 namespace xtape::ranks {
 

@@ -1,3 +1,5 @@
+#include "ranks/gradient_sum.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -8,7 +10,6 @@
 #include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "player/plan/memory.hpp"
-#include "ranks/gradient_sum.hpp"
 
 namespace xtape::ranks {
 
@@ -33,7 +34,6 @@ void add_noise(const Store& weights, const Piece& piece, const GradientNoise& no
   else
     add_draws(draws, piece, noise, static_cast<float*>(sums));
 }
-
 
 namespace {
 // number of elements that are added at a time, small enough for the first-level cache
@@ -104,9 +104,8 @@ GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64
   arrays_.resize(static_cast<std::size_t>(slot_count_));
   for (int index = 0; index < slot_count_; ++index)
     for (std::size_t i = 0; i < weights_.size(); ++i)
-      arrays_[index].emplace_back(
-          std::shared_ptr<std::byte>(slots_, slot(index) + layout_.weight_at[i]), weights_[i].value.dtype(),
-          weights_[i].value.shape());
+      arrays_[index].emplace_back(std::shared_ptr<std::byte>(slots_, slot(index) + layout_.weight_at[i]),
+                                  weights_[i].value.dtype(), weights_[i].value.shape());
 }
 
 Shards GradientSum::present(int rank) const {

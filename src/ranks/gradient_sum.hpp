@@ -40,12 +40,10 @@ struct GradientLayout {
 /// `order` contains the indices of the weights in the order in which their gradients are computed.
 GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& order, int ranks);
 
-
 // Noise on sums of gradients.
 
 /// Adds the noise of the piece to `sums`, which holds the summed gradients of the elements of the piece.
 void add_noise(const Store& weights, const Piece& piece, const GradientNoise& noise, void* sums);
-
 
 class GradientSum {
  public:

@@ -1,9 +1,10 @@
+#include "ranks/rank_group.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
 
-#include "ranks/rank_group.hpp"
 #include "ranks/shared_work.hpp"
 #include "xtape/trace.hpp"
 
@@ -19,7 +20,6 @@ std::vector<std::string> SharedWork::gather(const std::vector<std::string>& here
   for (std::size_t i = 0; i < items_; ++i) all.push_back(of_rank[rank_of(i)].take_text());
   return all;
 }
-
 
 RankGroup::RankGroup(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {
   if (!communicator_) return;

@@ -37,9 +37,7 @@ class RankGroup {
   /// Returns shared memory of this host, one part per rank. See Communicator::share.
   std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes);
   /// Returns whether a rank is on this host and shares memory with this rank. True for this rank itself.
-  bool is_near(int rank) const {
-    return host_[rank] == host_[rank_];
-  }
+  bool is_near(int rank) const { return host_[rank] == host_[rank_]; }
   /// Returns the rank of host `of_host` that receives messages from `from` for the whole host. `from` is a rank of
   /// another host. Different ranks of the host receive the messages of different senders.
   int receiver(int from, int of_host) const;
@@ -57,7 +55,6 @@ class RankGroup {
   std::vector<int> host_ = {0};  // per rank: the first rank of its host
   double waited_ = 0;
 };
-
 
 // Checks what the ranks of a training must have in common.
 

@@ -21,9 +21,7 @@ struct TapeSegment {
 
   const Node& node(std::int32_t index) const { return node_of(tape, index); }
   const ValueType& type(ValueId id) const { return type_of(tape, id); }
-  std::int32_t region(std::int32_t node) const {
-    return regions == nullptr ? 0 : (*regions)[node];
-  }
+  std::int32_t region(std::int32_t node) const { return regions == nullptr ? 0 : (*regions)[node]; }
 };
 
 /// The terms of all values of a segment. The segment must outlive this object.

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rewrite/pattern.hpp"
 #include "rewrite/canonical_form.hpp"
+#include "rewrite/pattern.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

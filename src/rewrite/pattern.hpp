@@ -22,7 +22,6 @@ struct Binding {
   std::string miss;  ///< Describes the one literal that differs from the rule's; empty if all are equal.
 };
 
-
 struct RulePattern {
   /// Records the pattern of `rule`.
   explicit RulePattern(const FusionRule& rule);

@@ -28,8 +28,7 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   std::vector<std::int32_t> hoisted(region.size(), -1);  // region source -> node of this tape
   const auto first = static_cast<std::int32_t>(size);
   const auto into_body = [&](ValueId id) -> ValueId {
-    if (id.node >= first && inner[id.node - first] >= 0)
-      return {inner[id.node - first], id.output};
+    if (id.node >= first && inner[id.node - first] >= 0) return {inner[id.node - first], id.output};
     const ValueId source = id.node >= first ? ValueId{hoisted[id.node - first], 0} : id;
     if (const auto known = taken.find(source); known != taken.end()) return known->second;
     const Var input = body->input("in" + std::to_string(outer.size()), type(source).shape, type(source).dtype);

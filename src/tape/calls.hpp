@@ -30,7 +30,6 @@ void check_one_dtype(const OpCall& call);
 /// not begin with the op's name.
 std::vector<ValueType> checked_types(const OpCall& call);
 
-
 /// Adds the location of a call to an error.
 void name_place(Error& error, const Caller& caller);
 void name_place(Error& error, const Site& site);

@@ -1,8 +1,7 @@
-#include "tape/calls.hpp"
-
 #include <algorithm>
 
 #include "base/messages/wording.hpp"
+#include "tape/calls.hpp"
 
 namespace xtape {
 

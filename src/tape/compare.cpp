@@ -1,8 +1,7 @@
-#include "tape/node_text.hpp"
-
 #include <algorithm>
 #include <cstring>
 
+#include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -43,9 +43,7 @@ class ValueTable {
   ValueTable() = default;
   ValueTable(const Tape& tape, const T& initial) { extend(tape, initial); }
   /// Adds entries for the nodes that are on the tape but not in the table.
-  void extend(const Tape& tape, const T& initial) {
-    extend(tape, static_cast<std::int32_t>(tape.size()), initial);
-  }
+  void extend(const Tape& tape, const T& initial) { extend(tape, static_cast<std::int32_t>(tape.size()), initial); }
   /// Like the other extend, but only for the first `size` nodes of the tape.
   void extend(const Tape& tape, std::int32_t size, const T& initial) {
     data_ = &data_of(tape);

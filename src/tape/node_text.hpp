@@ -12,7 +12,6 @@ std::string line_of(const Tape& tape, std::size_t index);
 /// Returns "#12", or "#12.1" with the index of the output if the node has several outputs.
 std::string reference(const Tape& tape, ValueId id);
 
-
 // The first difference of two tapes.
 
 /// Returns whether the attributes of two calls of one op have the same bits. NaN equals NaN, but 0 does not equal -0.

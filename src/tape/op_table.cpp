@@ -33,14 +33,21 @@ const Op& constant_op() {
 
 const char* name_of(AttributeType type) {
   switch (type) {
-    case AttributeType::boolean: return "true or false";
-    case AttributeType::integer: return "an integer";
+    case AttributeType::boolean:
+      return "true or false";
+    case AttributeType::integer:
+      return "an integer";
     case AttributeType::number:
-    case AttributeType::element: return "a number";
-    case AttributeType::text: return "a text";
-    case AttributeType::integers: return "integers";
-    case AttributeType::dtype: return "a dtype";
-    default: return "named sizes";
+    case AttributeType::element:
+      return "a number";
+    case AttributeType::text:
+      return "a text";
+    case AttributeType::integers:
+      return "integers";
+    case AttributeType::dtype:
+      return "a dtype";
+    default:
+      return "named sizes";
   }
 }
 

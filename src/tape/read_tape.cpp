@@ -5,8 +5,8 @@
 #include <mutex>
 #include <set>
 
-#include "tape/calls.hpp"
 #include "base/messages/wording.hpp"
+#include "tape/calls.hpp"
 #include "tape/tape_data.hpp"
 #include "tape/tape_json.hpp"
 

@@ -67,6 +67,8 @@ Tape::Guard Tape::in_site(const Site& site) {
   return Guard(data_, std::move(complete), true, data_->fused);
 }
 
-Tape::Guard Tape::in_fused_call() { return Guard(data_, data_->site, data_->site_is_fixed, true); }
+Tape::Guard Tape::in_fused_call() {
+  return Guard(data_, data_->site, data_->site_is_fixed, true);
+}
 
 }  // namespace xtape

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/arrays/visit.hpp"
 #include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "tape/tape_data.hpp"
-#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {
@@ -27,7 +27,9 @@ Tape::Tape(Mode mode) : data_(std::make_shared<TapeData>()) {
   data_->site.scope = std::make_shared<const Scope>();
 }
 
-Tape::Tape(Dtype default_dtype, Mode mode) : Tape(mode) { set_default_dtype(default_dtype); }
+Tape::Tape(Dtype default_dtype, Mode mode) : Tape(mode) {
+  set_default_dtype(default_dtype);
+}
 
 Var Tape::input(const std::string& name, const Shape& shape, std::optional<Dtype> dtype, Caller caller) {
   return as_call(*this, &input_op(), caller, [&] {
@@ -90,8 +92,12 @@ Var Tape::constant(std::initializer_list<Literal> values, std::optional<Dtype> d
   });
 }
 
-Mode Tape::mode() const { return data_->mode; }
-Dtype Tape::default_dtype() const { return data_->default_dtype; }
+Mode Tape::mode() const {
+  return data_->mode;
+}
+Dtype Tape::default_dtype() const {
+  return data_->default_dtype;
+}
 
 void Tape::set_default_dtype(Dtype dtype) {
   if (dtype != Dtype::float32 && dtype != Dtype::float64)
@@ -106,9 +112,15 @@ Tape Tape::blank() const {
   return tape;
 }
 
-const OpTable* Tape::ops() const { return data_->ops; }
-void Tape::set_ops(const OpTable& table) { data_->ops = &table; }
-std::size_t Tape::size() const { return data_->nodes.size(); }
+const OpTable* Tape::ops() const {
+  return data_->ops;
+}
+void Tape::set_ops(const OpTable& table) {
+  data_->ops = &table;
+}
+std::size_t Tape::size() const {
+  return data_->nodes.size();
+}
 
 const Node& Tape::node(std::size_t index) const {
   if (index >= size())
@@ -134,7 +146,9 @@ Var Tape::var(ValueId id) const {
   return var;
 }
 
-const std::vector<ValueId>& Tape::results() const { return data_->results; }
+const std::vector<ValueId>& Tape::results() const {
+  return data_->results;
+}
 
 void Tape::set_results(std::vector<ValueId> results) {
   for (const ValueId result : results) type(result);  // checks that there is such a value

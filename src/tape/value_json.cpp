@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "tape/tape_json.hpp"
 #include "base/arrays/visit.hpp"
+#include "tape/tape_json.hpp"
 
 namespace xtape {
 

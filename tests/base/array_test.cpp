@@ -1,9 +1,9 @@
 #include "xtape/array.hpp"
-#include "xtape/xtensor.hpp"
 
 #include <doctest/doctest.h>
 
 #include "base/threads/threads.hpp"
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 
@@ -46,7 +46,7 @@ TEST_CASE("an array view sees a matrix of Eigen in its order of storage") {
   const double numbers[] = {1, 2, 3, 4, 5, 6};
   const LikeEigen<false, false> columns{numbers, 6, 2, 3, 1, 2};
   const LikeEigen<true, false> rows{numbers, 6, 2, 3, 1, 3};
-  const LikeEigen<true, true> row{numbers, 3, 1, 3, 2, 6};        // the first row of `columns`
+  const LikeEigen<true, true> row{numbers, 3, 1, 3, 2, 6};  // the first row of `columns`
   const LikeEigen<false, true> column{numbers, 6, 6, 1, 1, 6};
   CHECK(ArrayView(columns).shape() == Shape{2, 3});
   CHECK(ArrayView(columns).to<double>() == xt::xarray<double>{{1, 3, 5}, {2, 4, 6}});

@@ -1,7 +1,6 @@
-#include "base/messages/wording.hpp"
-
 #include <doctest/doctest.h>
 
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 using namespace xtape;

@@ -64,11 +64,13 @@ TEST_CASE("arrays are passed as views, and looked up as handles that outlive the
   store.add("x", Array(xt::xarray<float>{1, 2}));
   const Named<ArrayView> views = store;
   CHECK(views.at("x").data() == store.at("x").data());
-  Array kept = [] {
-    Store gone;
-    gone.add("y", Array(xt::xarray<float>{3, 4}));
-    return gone;
-  }().at("y");
+  Array kept =
+      [] {
+        Store gone;
+        gone.add("y", Array(xt::xarray<float>{3, 4}));
+        return gone;
+      }()
+          .at("y");
   CHECK(kept.as<float>()[1] == 4);
   store.at("x").as<float>()[0] = 5;
   CHECK(store.at("x").as<float>()[0] == 5);

@@ -18,7 +18,8 @@ TEST_CASE("a misspelt name has a suggestion where a third of it is wrong at most
 
 TEST_CASE("another word has none") {
   const std::vector<std::string> models = {"gpt2", "llama", "t5", "transformer"};
-  for (const char* name : {"", "x", "ab", "bert", "lamp_post", "opt", "conformist"}) CHECK(nearest(name, models).empty());
+  for (const char* name : {"", "x", "ab", "bert", "lamp_post", "opt", "conformist"})
+    CHECK(nearest(name, models).empty());
   CHECK(nearest("z", {"a", "b"}).empty());
   CHECK(nearest("xy", {"ab"}).empty());
   CHECK(nearest(std::string(201, 'a'), {std::string(201, 'a')}).empty());

@@ -1,5 +1,4 @@
 #include "xtape/safetensors.hpp"
-#include "xtape/xtensor.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+
+#include "xtape/xtensor.hpp"
 
 using namespace xtape;
 

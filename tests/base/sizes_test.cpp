@@ -10,7 +10,9 @@ using namespace xtape;
 namespace {
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t two_to(int power) { return std::int64_t{1} << power; }
+constexpr std::int64_t two_to(int power) {
+  return std::int64_t{1} << power;
+}
 }  // namespace
 
 TEST_CASE("the bytes of an array are counted up to 2^63 - 1, as NumPy counts them") {

@@ -1,11 +1,11 @@
 #include "xtape/small_vector.hpp"
 
+#include <doctest/doctest.h>
+
 #include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
-
-#include <doctest/doctest.h>
 
 using xtape::SmallVector;
 

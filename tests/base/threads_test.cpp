@@ -1,3 +1,5 @@
+#include "base/threads/threads.hpp"
+
 #include <doctest/doctest.h>
 #include <omp.h>
 #include <sys/resource.h>
@@ -11,9 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "needs.hpp"
 #include "base/memory/process_memory.hpp"
-#include "base/threads/threads.hpp"
+#include "needs.hpp"
 #include "xtape/array.hpp"
 
 using namespace xtape;
@@ -94,8 +95,8 @@ TEST_CASE("what is left of a limit is named" * needs_no_sanitizer()) {
   CHECK_MESSAGE(holds(space, " MiB are left (ulimit -v: "), space);
   const std::string data = thrown_with(RLIMIT_DATA, mebibyte, left);
   CHECK_MESSAGE(holds(data, " are left (ulimit -d: 1.00 MiB)"), data);
-  const std::string array = thrown_with(RLIMIT_AS, address_space() + 10 * mebibyte,
-                                        [] { Array(Dtype::float32, {1 << 24}); });
+  const std::string array =
+      thrown_with(RLIMIT_AS, address_space() + 10 * mebibyte, [] { Array(Dtype::float32, {1 << 24}); });
   CHECK_MESSAGE(holds(array, "out of memory: an array of 67108864 bytes, and "), array);
   const std::string needed = thrown_with(RLIMIT_AS, address_space() + 10 * mebibyte,
                                          [] { require_memory_left(std::size_t{1} << 30, "the text"); });

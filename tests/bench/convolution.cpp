@@ -2,6 +2,8 @@
 // the loss sum(square(y)) with the gradients of x and the weight. Prints the least milliseconds.
 //
 // usage: convolution [--threads N] [--seconds S] [--name NAME]
+#include "xtape/ops/convolution.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -10,7 +12,6 @@
 #include "bench.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
-#include "xtape/ops/convolution.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
@@ -64,7 +65,6 @@ int main(int count, char** arguments) {
   for (const Layer& layer : layers)
     for (const bool step : {false, true}) {
       const std::string name = std::string(layer.name) + (step ? "_step" : "_forward");
-      if (only.empty() || only == name)
-        std::printf("%s %.4f\n", name.c_str(), measured(layer, step, threads, seconds));
+      if (only.empty() || only == name) std::printf("%s %.4f\n", name.c_str(), measured(layer, step, threads, seconds));
     }
 }

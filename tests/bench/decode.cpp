@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <random>
 
+#include "base/threads/threads.hpp"
 #include "bench.hpp"
 #include "kernels/math/lanes.hpp"
-#include "base/threads/threads.hpp"
 #include "xtape/decode.hpp"
 
 namespace bench {

@@ -1,5 +1,6 @@
-// An ONNX file: opening it, playing it with packed weights, and playing the gradients of the sum of squares of its first output by all
-// weights. Integers are fed as token numbers, floats as small ones. Prints the least milliseconds of each.
+// An ONNX file: opening it, playing it with packed weights, and playing the gradients of the sum of squares of its
+// first output by all weights. Integers are fed as token numbers, floats as small ones. Prints the least milliseconds
+// of each.
 //
 // usage: exported FILE.onnx [--threads N] [--seconds S] [--with NAME=SIZE …]
 #include <cstdio>

@@ -2,11 +2,12 @@
 // their number. graph.py computes the same with PyTorch.
 //
 // usage: graph [NODES] [EDGES] [THREADS]
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <sys/resource.h>
 
 #include "bench.hpp"
 #include "xtape/grad.hpp"

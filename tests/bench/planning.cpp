@@ -1,5 +1,5 @@
-// The processor time per node of recording, planning and the first play: on tapes of many small ops, and of planning on the
-// training steps of workloads.
+// The processor time per node of recording, planning and the first play: on tapes of many small ops, and of planning on
+// the training steps of workloads.
 //
 // usage: planning [--parts] [NODES|WORKLOAD…]   (default: 1000, 10000, 100000 and 1000000 nodes)
 //
@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "player/program/passes.hpp"
 #include "player/plan/plan.hpp"
+#include "player/program/passes.hpp"
 #include "player/run/ready.hpp"
 #include "training_step.hpp"
 #include "xtape/player.hpp"
@@ -33,8 +33,12 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*size*/) noexcept {
+  std::free(memory);
+}
 
 namespace {
 /// The processor time of this thread: that of others does not count.
@@ -77,7 +81,8 @@ void measure(std::size_t nodes) {
   const double played = seconds();
   const double count = static_cast<double>(tape.size());
   std::printf(
-      "%8zu nodes: recording %.2f us and %.2f KiB a node, planning %.2f us and %.2f KiB, first play %.2f us; %zu steps\n",
+      "%8zu nodes: recording %.2f us and %.2f KiB a node, planning %.2f us and %.2f KiB, first play %.2f us; %zu "
+      "steps\n",
       tape.size(), (after - start) / count * 1e6, (held - before) / count / 1024, (planned - after) / count * 1e6,
       (peak - held) / count / 1024, (played - planned) / count * 1e6, player.plan().steps.size());
   std::fflush(stdout);

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "base/threads/threads.hpp"
 #include "bench.hpp"
 #include "dense_call.hpp"
 #include "kernels/table/kernels.hpp"
-#include "base/threads/threads.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // A training step of ResNet-20 (models/resnet.json) on 32 images of 32 x 32 pixels, float32: the loss, the gradients,
-// SGD with momentum and the running statistics. Prints the least milliseconds and the peak of the resident memory in MiB.
-// `xtape profile cifar10_resnet` shows where the time goes.
+// SGD with momentum and the running statistics. Prints the least milliseconds and the peak of the resident memory in
+// MiB. `xtape profile cifar10_resnet` shows where the time goes.
 //
 // usage: resnet [--threads N] [--seconds S] [--batch N]
 #include <sys/resource.h>

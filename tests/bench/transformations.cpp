@@ -1,5 +1,5 @@
-// The time of transformations (docs/transformations.md) on a network of three layers, in milliseconds. Each is a play of
-// its own; transformations.py compares them with JAX and PyTorch.
+// The time of transformations (docs/transformations.md) on a network of three layers, in milliseconds. Each is a play
+// of its own; transformations.py compares them with JAX and PyTorch.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -30,13 +30,18 @@ struct Transformation {
 const Transformation transformations[] = {
     {"forward", [](const Network& n) { return Vars{n.forward(n.x)}; }},
     {"forward_of_one", [](const Network& n) { return Vars{n.forward(n.one)}; }},
-    {"jvp", [](const Network& n) {
+    {"jvp",
+     [](const Network& n) {
        const Var y = n.forward(n.x);
        return Vars{y, jvp({y}, {n.x}, {n.direction})[0]};
      }},
     {"vmap", [](const Network& n) { return vmap([&](const Vars& x) { return Vars{n.forward(x[0])}; }, {n.x}); }},
-    {"gradient", [](const Network& n) { return grad(n.loss(n.x), {n.first, n.second, n.third}); }},
-    {"gradient_per_example", [](const Network& n) {
+    {"gradient",
+     [](const Network& n) {
+       return grad(n.loss(n.x), {n.first, n.second, n.third});
+     }},
+    {"gradient_per_example",
+     [](const Network& n) {
        return vmap([&](const Vars& x) { return grad(n.loss(x[0]), {n.first, n.second, n.third}); }, {n.x});
      }},
     {"jacobian", [](const Network& n) { return Vars{jacobian(n.forward(n.one), n.one)}; }},
@@ -61,8 +66,7 @@ void measure(const Transformation& transformation, int threads) {
   std::vector<Feed> feeds;
   for (const Var& var : {network.x, network.one, network.direction, network.along})
     feeds.emplace_back(var, filled(var, 2.0));
-  for (const Var& var : {network.first, network.second, network.third})
-    feeds.emplace_back(var, filled(var, 0.2));
+  for (const Var& var : {network.first, network.second, network.third}) feeds.emplace_back(var, filled(var, 0.2));
   std::printf("%s %.4f\n", transformation.name, bench::best_of(1.0, [&] { player.play(feeds); }));
   std::fflush(stdout);
 }

@@ -1,5 +1,5 @@
-// Classifies images with a Vision Transformer of a Hugging Face folder, which vit.py makes. Prints the least milliseconds
-// of a play and the first logit.
+// Classifies images with a Vision Transformer of a Hugging Face folder, which vit.py makes. Prints the least
+// milliseconds of a play and the first logit.
 //
 // usage: vit FOLDER BATCH THREADS SECONDS
 #include <cstdio>

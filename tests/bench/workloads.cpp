@@ -169,8 +169,9 @@ Words parse(int count, char** arguments) {
     } else if (word == "--weights") {
       words.weights = dtype_named(value());
     } else {
-      throw Error("usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--weights DTYPE] "
-                  "[--profile]");
+      throw Error(
+          "usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--weights DTYPE] "
+          "[--profile]");
     }
   }
   if (words.only.empty()) {

@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/word_pattern.hpp"
 #include "processor_time.hpp"
 #include "source_root.hpp"
 #include "temporary_file.hpp"
-#include "data/tokenizers/word_pattern.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 

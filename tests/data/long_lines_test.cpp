@@ -1,9 +1,9 @@
 // Lines of megabytes. A case takes minutes if a reader needs quadratic time in the length of a line.
 #include <doctest/doctest.h>
 
-#include "temporary_file.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "data/texts/texts.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "temporary_file.hpp"
 #include "xtape/bleu.hpp"
 #include "xtape/text.hpp"
 

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "folders.hpp"
-#include "source_root.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_pattern.hpp"
+#include "folders.hpp"
+#include "source_root.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 

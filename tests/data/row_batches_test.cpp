@@ -182,8 +182,13 @@ TEST_CASE("a batch has texts and labels, and no rows of padding") {
 
 TEST_CASE("batches of any columns have each row of their split once, and no other rows") {
   for (const Kind kind : {Kind::text, Kind::target, Kind::label, Kind::tags, Kind::number})
-    for (const RowBatchesOptions& options : {RowBatchesOptions{.rows = 4}, {.rows = 7}, {.rows = 99}, {.tokens = 40},
-                                             {.tokens = 150}, {.tokens = 1}, {.tokens = 200, .bucket = 5}}) {
+    for (const RowBatchesOptions& options : {RowBatchesOptions{.rows = 4},
+                                             {.rows = 7},
+                                             {.rows = 99},
+                                             {.tokens = 40},
+                                             {.tokens = 150},
+                                             {.tokens = 1},
+                                             {.tokens = 200, .bucket = 5}}) {
       DataRows rows = {{{"first", Kind::text}, {"second", kind}}, {}};
       for (std::int32_t i = 0; i < 50; ++i) {
         const Tokens text = sentence(10 + i, static_cast<std::size_t>(1 + i * 7 % 9));

@@ -79,9 +79,9 @@ TEST_CASE("tags need a token of each word, and labels that are known") {
   const auto place = [](std::size_t row, std::size_t column) { return "row " + std::to_string(10 * row + column); };
   const auto made = [&](const std::vector<std::string>& labelled, const std::vector<std::string>& known,
                         const Tokenizer& tokenizer) {
-    return rows_of({{{"tokens", Kind::text}, &texts, &tokenizer},
-                    {{"tags", Kind::tags}, &labelled, &tokenizer, "", &known}},
-                   0, place);
+    return rows_of(
+        {{{"tokens", Kind::text}, &texts, &tokenizer}, {{"tags", Kind::tags}, &labelled, &tokenizer, "", &known}}, 0,
+        place);
   };
   CHECK_THROWS_WITH_AS(made(tags, names, words),
                        "row 1: column 'tags': word 2: 'N' is not one of the 1 labels of the training split", Error);

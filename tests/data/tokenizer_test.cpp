@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "temporary_file.hpp"
 #include "data/tokenizers/utf8.hpp"
+#include "temporary_file.hpp"
 #include "xtape/text.hpp"
 
 using namespace xtape;

@@ -1,7 +1,6 @@
-#include "data/tokenizers/unicode.hpp"
-
 #include <doctest/doctest.h>
 
+#include "data/tokenizers/unicode.hpp"
 #include "temporary_file.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"

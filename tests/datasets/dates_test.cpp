@@ -25,7 +25,7 @@ const DateLanguage& language(std::string_view name) {
 
 /// Every word for a month or a weekday in any language, in lower case and without its dot.
 struct Names {
-  std::map<std::string, std::set<unsigned>> months;    ///< The numbers of the months that a word means.
+  std::map<std::string, std::set<unsigned>> months;  ///< The numbers of the months that a word means.
   std::map<std::string, std::set<unsigned>>
       weekdays;  ///< The numbers of the weekdays that a word means, as in ISO 8601: Monday is 1.
   Names() {

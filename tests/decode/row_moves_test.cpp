@@ -1,10 +1,10 @@
-#include "decode/row_buffer.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
+
+#include "decode/row_buffer.hpp"
 
 using namespace xtape::decode;
 

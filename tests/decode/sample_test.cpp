@@ -7,8 +7,8 @@
 #include <random>
 #include <tuple>
 
-#include "folders.hpp"
 #include "decode/sampler.hpp"
+#include "folders.hpp"
 #include "xtape/decode.hpp"
 
 using namespace xtape;

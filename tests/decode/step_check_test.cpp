@@ -1,8 +1,7 @@
 // Definitions that give piece by piece what they give as a whole pass; others are refused by the call that is at fault.
-#include "decode/step_trials.hpp"
-
 #include <doctest/doctest.h>
 
+#include "decode/step_trials.hpp"
 #include "small_models.hpp"
 
 using namespace xtape;
@@ -88,9 +87,8 @@ TEST_CASE("what sees the present piece alone is refused, by the call at fault") 
     const std::string op = fault.second;
     const std::string said = refusal(with_line(fault.first));
     CAPTURE(said);
-    CHECK(
-        says(said,
-             "function 'logits' of model 'small' gives other values in pieces, as in generation, than for the whole"));
+    CHECK(says(
+        said, "function 'logits' of model 'small' gives other values in pieces, as in generation, than for the whole"));
     CHECK(says(said, "(3 rows of 9 tokens, in pieces of 5, 1, 2, 1)"));
     CHECK(says(said, "The first call whose values differ: " + std::string(op) +
                          ", logits (small.json, function 'logits', line 22)"));

@@ -133,7 +133,7 @@ std::vector<std::string> left_over(const std::string& run, const std::string& un
 /// Returns how many old checkpoints a failed operation left.
 template <class Work>
 int fail_at_each(const Trainings& trainings, const std::string& before, const Work& work,
-                  const std::string& undisturbed) {
+                 const std::string& undisturbed) {
   trainings.restore(before);
   REQUIRE(in_child(trainings.root(), Fault::none, -1, work).code == 0);
   REQUIRE(same_end(trainings.run(), undisturbed));

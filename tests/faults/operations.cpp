@@ -87,8 +87,8 @@ bool failed(int reason) {
 }  // namespace
 
 Report& report() {
-  static auto* shared = static_cast<Report*>(
-      mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  static auto* shared =
+      static_cast<Report*>(mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   return *shared;
 }
 
@@ -106,39 +106,39 @@ void begin(const std::string& folder, Fault the_fault, int at) {
 using namespace faults;
 
 // CALL defines a function with the declaration, and under the name, of the C library's function that it replaces.
-#define CALL(result, name, ...)                          \
+#define CALL(result, name, ...)                                 \
   extern "C" result counted_##name(__VA_ARGS__) __asm__(#name); \
   extern "C" result counted_##name(__VA_ARGS__)
 #define REAL(name) static auto* const original = real<decltype(counted_##name)>(#name)
 
-#define DEFINE_OPEN(name)                                                                  \
-  CALL(int, name, const char* path, int flags, unsigned mode) {                            \
-    REAL(name);                                                                            \
-    if (!below_root(path)) return original(path, flags, mode);                             \
-    if (failed(next("open", path, (flags & flag_create) != 0))) return -1;                 \
-    return remember(original(path, flags, mode), path);                                    \
+#define DEFINE_OPEN(name)                                                  \
+  CALL(int, name, const char* path, int flags, unsigned mode) {            \
+    REAL(name);                                                            \
+    if (!below_root(path)) return original(path, flags, mode);             \
+    if (failed(next("open", path, (flags & flag_create) != 0))) return -1; \
+    return remember(original(path, flags, mode), path);                    \
   }
 DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 
-#define DEFINE_OPENAT(name)                                                                \
-  CALL(int, name, int folder, const char* path, int flags, unsigned mode) {                \
-    REAL(name);                                                                            \
+#define DEFINE_OPENAT(name)                                                                   \
+  CALL(int, name, int folder, const char* path, int flags, unsigned mode) {                   \
+    REAL(name);                                                                               \
     if (!below_root(path) && !is_counted(folder)) return original(folder, path, flags, mode); \
-    if (failed(next("open", path, (flags & flag_create) != 0))) return -1;                 \
-    return remember(original(folder, path, flags, mode), path);                            \
+    if (failed(next("open", path, (flags & flag_create) != 0))) return -1;                    \
+    return remember(original(folder, path, flags, mode), path);                               \
   }
 DEFINE_OPENAT(openat)
 DEFINE_OPENAT(openat64)
 
-#define DEFINE_FOPEN(name)                                                 \
-  CALL(FILE*, name, const char* path, const char* mode) {                  \
-    REAL(name);                                                            \
-    if (!below_root(path)) return original(path, mode);                    \
-    if (failed(next("open", path, mode[0] != 'r'))) return nullptr;        \
-    FILE* file = original(path, mode);                                     \
-    if (file != nullptr) remember(fileno(file), path);                     \
-    return file;                                                           \
+#define DEFINE_FOPEN(name)                                          \
+  CALL(FILE*, name, const char* path, const char* mode) {           \
+    REAL(name);                                                     \
+    if (!below_root(path)) return original(path, mode);             \
+    if (failed(next("open", path, mode[0] != 'r'))) return nullptr; \
+    FILE* file = original(path, mode);                              \
+    if (file != nullptr) remember(fileno(file), path);              \
+    return file;                                                    \
   }
 DEFINE_FOPEN(fopen)
 DEFINE_FOPEN(fopen64)
@@ -192,20 +192,20 @@ CALL(ssize_t, writev, int file, const iovec* from, int count) {
 }
 
 // Counted files are not flushed: only the process dies here, and waiting for the disk would take most of the time.
-#define DEFINE_SYNC(symbol)                                      \
-  CALL(int, symbol, int file) {                                  \
-    REAL(symbol);                                                \
-    if (!is_counted(file)) return original(file);                \
-    return failed(next("fsync", opened[file], true)) ? -1 : 0;   \
+#define DEFINE_SYNC(symbol)                                    \
+  CALL(int, symbol, int file) {                                \
+    REAL(symbol);                                              \
+    if (!is_counted(file)) return original(file);              \
+    return failed(next("fsync", opened[file], true)) ? -1 : 0; \
   }
 DEFINE_SYNC(fsync)
 DEFINE_SYNC(fdatasync)
 
-#define DEFINE_TRUNCATE(symbol)                                                          \
-  CALL(int, symbol, int file, long length) {                                             \
-    REAL(symbol);                                                                        \
-    if (is_counted(file) && failed(next("ftruncate", opened[file], false))) return -1;   \
-    return original(file, length);                                                       \
+#define DEFINE_TRUNCATE(symbol)                                                        \
+  CALL(int, symbol, int file, long length) {                                           \
+    REAL(symbol);                                                                      \
+    if (is_counted(file) && failed(next("ftruncate", opened[file], false))) return -1; \
+    return original(file, length);                                                     \
   }
 DEFINE_TRUNCATE(ftruncate)
 DEFINE_TRUNCATE(ftruncate64)
@@ -266,11 +266,11 @@ DEFINE_STAT(lstat64)
 DEFINE_FSTAT(fstat)
 DEFINE_FSTAT(fstat64)
 
-#define DEFINE_MMAP(symbol)                                                                     \
+#define DEFINE_MMAP(symbol)                                                                      \
   CALL(void*, symbol, void* at, size_t size, int protection, int flags, int file, long offset) { \
-    REAL(symbol);                                                                               \
-    if (is_counted(file) && failed(next("mmap", opened[file], false))) return MAP_FAILED;       \
-    return original(at, size, protection, flags, file, offset);                                 \
+    REAL(symbol);                                                                                \
+    if (is_counted(file) && failed(next("mmap", opened[file], false))) return MAP_FAILED;        \
+    return original(at, size, protection, flags, file, offset);                                  \
   }
 DEFINE_MMAP(mmap)
 DEFINE_MMAP(mmap64)
@@ -288,11 +288,11 @@ CALL(int, closedir, DIR* folder) {
   if (is_counted(file)) opened[file][0] = '\0';  // the library itself closes the file
   return original(folder);
 }
-#define DEFINE_READDIR(symbol)                                                                          \
-  CALL(dirent*, symbol, DIR* folder) {                                                                  \
-    REAL(symbol);                                                                                       \
+#define DEFINE_READDIR(symbol)                                                                              \
+  CALL(dirent*, symbol, DIR* folder) {                                                                      \
+    REAL(symbol);                                                                                           \
     if (is_counted(dirfd(folder)) && failed(next("readdir", opened[dirfd(folder)], false))) return nullptr; \
-    return original(folder);                                                                            \
+    return original(folder);                                                                                \
   }
 DEFINE_READDIR(readdir)
 DEFINE_READDIR(readdir64)

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "source_root.hpp"
 #include "data/texts/texts.hpp"
+#include "source_root.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 

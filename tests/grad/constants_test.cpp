@@ -59,12 +59,16 @@ Var by_checkpoint(const Inside& step, const Var& x) {
   return checkpoint([&](const Vars& v) { return Vars{step(v[0])}; }, {x})[0];
 }
 Var by_cond(const Inside& step, const Var& x) {
-  return cond(sum(x) > 0, [&](const Vars& v) { return Vars{step(v[0])}; },
-              [&](const Vars& v) { return Vars{step(v[0]) * 2}; }, {x})[0];
+  return cond(
+      sum(x) > 0, [&](const Vars& v) { return Vars{step(v[0])}; }, [&](const Vars& v) { return Vars{step(v[0]) * 2}; },
+      {x})[0];
 }
 Var by_while_loop(const Inside& step, const Var& x) {
   return while_loop([](const Vars& s) { return s[1] < 3; },
-                    [&](const Vars& s) { return Vars{step(s[0]), s[1] + 1}; }, {x, sum(x) * 0}, 4)
+                    [&](const Vars& s) {
+                      return Vars{step(s[0]), s[1] + 1};
+                    },
+                    {x, sum(x) * 0}, 4)
       .states[0];
 }
 Var by_vmap(const Inside& step, const Var& x) {
@@ -161,12 +165,14 @@ TEST_CASE("constants: first and second derivatives of uses in bodies of every ki
     for (const Numbers& w : ranks) {
       CAPTURE(body.name);
       CAPTURE(w.dimension());
-      check_sources([&](const Var& x, const Var& by) {
-        const Var y = sum(by * by) + sum(body.apply([&](const Var& v) { return wave(v, by); }, x));
-        const Vars first = grad(y, {x, by});
-        const Var mixed = grad(sum(first[0] * (x + 1)), {by})[0], second = grad(sum(first[1]), {by})[0];
-        return Vars{y, first[1], jvp({y}, {by}, {ones_like(by)})[0], mixed, second, jvp({first[1]}, {by}, {by})[0]};
-      }, w, !body.solves);
+      check_sources(
+          [&](const Var& x, const Var& by) {
+            const Var y = sum(by * by) + sum(body.apply([&](const Var& v) { return wave(v, by); }, x));
+            const Vars first = grad(y, {x, by});
+            const Var mixed = grad(sum(first[0] * (x + 1)), {by})[0], second = grad(sum(first[1]), {by})[0];
+            return Vars{y, first[1], jvp({y}, {by}, {ones_like(by)})[0], mixed, second, jvp({first[1]}, {by}, {by})[0]};
+          },
+          w, !body.solves);
     }
 }
 
@@ -182,7 +188,8 @@ TEST_CASE("constants: uses in bodies inside of bodies") {
         const Var y = sum(by * by) + sum(outer.apply([&](const Var& v) { return inner.apply(step, v); }, x));
         return Vars{y, grad(y, {by})[0], jvp({y}, {by}, {ones_like(by)})[0]};
       };
-      const std::vector<Numbers> right = found(function, w, Source::input), others = found(function, w, Source::constant);
+      const std::vector<Numbers> right = found(function, w, Source::input),
+                                 others = found(function, w, Source::constant);
       for (std::size_t i = 0; i < right.size(); ++i) CHECK_MESSAGE(are_close(others[i], right[i], 1e-8), i);
     }
 }
@@ -199,12 +206,15 @@ TEST_CASE("constants: a constant that a body makes, used in bodies inside of it,
           const Var y = sum(by * by) + sum(inner.apply([&](const Var& v) { return wave(v, by); }, x));
           return tanh(x) * sum(grad(y, {by})[0] + jvp({y}, {by}, {ones_like(by)})[0]);
         };
-        const std::vector<Numbers> right = found([&](const Var& x, const Var& by) {
-          return Vars{outer.apply([&](const Var& v) { return gradient(v, by); }, x)};
-        }, w, Source::input);
-        const std::vector<Numbers> made = found([&](const Var& x, const Var&) {
-          return Vars{outer.apply([&](const Var& v) { return gradient(v, x.tape().constant(w)); }, x)};
-        }, w, Source::input);
+        const std::vector<Numbers> right =
+            found([&](const Var& x,
+                      const Var& by) { return Vars{outer.apply([&](const Var& v) { return gradient(v, by); }, x)}; },
+                  w, Source::input);
+        const std::vector<Numbers> made = found(
+            [&](const Var& x, const Var&) {
+              return Vars{outer.apply([&](const Var& v) { return gradient(v, x.tape().constant(w)); }, x)};
+            },
+            w, Source::input);
         CHECK(are_close(made[0], right[0], 1e-8));
       }
 }
@@ -212,12 +222,16 @@ TEST_CASE("constants: a constant that a body makes, used in bodies inside of it,
 TEST_CASE("constants: uses three bodies deep, by each body between") {
   for (const Body& middle : bodies) {
     CAPTURE(middle.name);
-    check_sources([&](const Var& x, const Var& w) {
-      const Inside inside = [&](const Var& v) { return by_checkpoint([&](const Var& u) { return wave(u, w); }, v) * w; };
-      const Inside between = [&](const Var& v) { return middle.apply(inside, v) + w; };
-      const Var y = sum(by_scan(between, x)) * w;
-      return Vars{y, grad(y, {w})[0], jvp({y}, {w}, {ones_like(w)})[0]};
-    }, ranks[0], !middle.solves);
+    check_sources(
+        [&](const Var& x, const Var& w) {
+          const Inside inside = [&](const Var& v) {
+            return by_checkpoint([&](const Var& u) { return wave(u, w); }, v) * w;
+          };
+          const Inside between = [&](const Var& v) { return middle.apply(inside, v) + w; };
+          const Var y = sum(by_scan(between, x)) * w;
+          return Vars{y, grad(y, {w})[0], jvp({y}, {w}, {ones_like(w)})[0]};
+        },
+        ranks[0], !middle.solves);
   }
 }
 
@@ -234,9 +248,9 @@ TEST_CASE("constants: integers and flags of rank 0 in bodies") {
       const Var index = constant ? tape.constant(one) : tape.input("i", {}, Dtype::int64);
       const Var flag = constant ? tape.constant(yes) : tape.input("f", {}, Dtype::boolean);
       if (!constant) feeds.insert(feeds.end(), {{index, one}, {flag, yes}});
-      const Var y = sum(body.apply([&](const Var& v) {
-        return where(flag, sin(v) * take(v, index) * index, v) + cast(index, Dtype::float64);
-      }, x));
+      const Var y = sum(body.apply(
+          [&](const Var& v) { return where(flag, sin(v) * take(v, index) * index, v) + cast(index, Dtype::float64); },
+          x));
       results.push_back(values(tape, {y, grad(y, {x})[0]}, feeds));
     }
     for (std::size_t i = 0; i < 2; ++i) CHECK(are_close(results[0][i], results[1][i]));
@@ -248,12 +262,15 @@ TEST_CASE("constants: exponents, also those that literals replace by other ops")
     for (const Body& body : {Body{"none", nullptr}, bodies[0], bodies[4], bodies[7]}) {
       CAPTURE(exponent);
       CAPTURE(body.name);
-      check_sources([&](const Var& x, const Var& w) {
-        const Inside power = [&](const Var& v) { return pow(square(v) + 0.5, w); };
-        const Var y = w + sum(body.apply == nullptr ? power(x) : body.apply(power, x));
-        const Vars first = grad(y, {x, w});
-        return Vars{y, first[1], jvp({y}, {w}, {ones_like(w)})[0], grad(sum(first[0]), {w})[0], grad(first[1], {w})[0]};
-      }, Numbers(exponent));
+      check_sources(
+          [&](const Var& x, const Var& w) {
+            const Inside power = [&](const Var& v) { return pow(square(v) + 0.5, w); };
+            const Var y = w + sum(body.apply == nullptr ? power(x) : body.apply(power, x));
+            const Vars first = grad(y, {x, w});
+            return Vars{y, first[1], jvp({y}, {w}, {ones_like(w)})[0], grad(sum(first[0]), {w})[0],
+                        grad(first[1], {w})[0]};
+          },
+          Numbers(exponent));
     }
 }
 
@@ -263,41 +280,51 @@ TEST_CASE("constants: numbers in the patterns of rules") {
     const Var total = sum(y * sin(iota(y.tape(), y.shape(), -1, Dtype::float64) + 1)), first = grad(total, {x})[0];
     return Vars{y, grad(total, {w})[0], grad(sum(first * (x + 1)) + w, {w})[0], jvp({first}, {w}, {ones_like(w)})[0]};
   };
-  check_sources([&](const Var& x, const Var& eps) {
-    const Var rows = three_rows(x);
-    return second_by(rows / sqrt(mean(rows * rows, {-1}, true) + eps), x, eps);  // rms_norm
-  }, Numbers(0.3));
-  check_sources([&](const Var& x, const Var& eps) {
-    const Var rows = three_rows(x), middle = rows - mean(rows, {-1}, true);
-    return second_by(middle / sqrt(mean(square(middle), {-1}, true) + eps), x, eps);  // layer_norm
-  }, Numbers(0.3));
-  check_sources([&](const Var& x, const Var& scale) {
-    const Var rows = reshape(three_rows(x), {1, 3, 1, 2});
-    const Var scores = einsum("bqhd,bkhd->bhqk", {rows, sin(rows)}) / scale;
-    return second_by(einsum("bhqk,bkhd->bqhd", {softmax(scores, -1), cos(rows)}), x, scale);  // attention
-  }, Numbers(1.4));
-  check_sources([&](const Var& x, const Var& slope) {
-    return second_by(where(x > 0, x, x * slope), x, slope);
-  }, Numbers(0.01));
+  check_sources(
+      [&](const Var& x, const Var& eps) {
+        const Var rows = three_rows(x);
+        return second_by(rows / sqrt(mean(rows * rows, {-1}, true) + eps), x, eps);  // rms_norm
+      },
+      Numbers(0.3));
+  check_sources(
+      [&](const Var& x, const Var& eps) {
+        const Var rows = three_rows(x), middle = rows - mean(rows, {-1}, true);
+        return second_by(middle / sqrt(mean(square(middle), {-1}, true) + eps), x, eps);  // layer_norm
+      },
+      Numbers(0.3));
+  check_sources(
+      [&](const Var& x, const Var& scale) {
+        const Var rows = reshape(three_rows(x), {1, 3, 1, 2});
+        const Var scores = einsum("bqhd,bkhd->bhqk", {rows, sin(rows)}) / scale;
+        return second_by(einsum("bhqk,bkhd->bqhd", {softmax(scores, -1), cos(rows)}), x, scale);  // attention
+      },
+      Numbers(1.4));
+  check_sources([&](const Var& x, const Var& slope) { return second_by(where(x > 0, x, x * slope), x, slope); },
+                Numbers(0.01));
 }
 
 TEST_CASE("constants: dense and sparse Jacobians and Hessians") {
   const Numbers w{0.0, 1.3};
-  check_sources([](const Var& x, const Var& by) {
-    const Var y = by_scan([&](const Var& v) { return wave(v, by); }, x) + einsum("i,ij->j", {by * 2, expand_dims(by, 1) * sin(x)});
-    const auto whole = [](const SparseMatrix& found) { return sum(found.values); };
-    return Vars{jacobian(y, by), jacobian(y, by, {.mode = JacobianMode::forward}), hessian(sum(y), by),
-                whole(sparse_jacobian(y, by)), whole(sparse_hessian(sum(y * y), by))};
-  }, w);
+  check_sources(
+      [](const Var& x, const Var& by) {
+        const Var y = by_scan([&](const Var& v) { return wave(v, by); }, x) +
+                      einsum("i,ij->j", {by * 2, expand_dims(by, 1) * sin(x)});
+        const auto whole = [](const SparseMatrix& found) { return sum(found.values); };
+        return Vars{jacobian(y, by), jacobian(y, by, {.mode = JacobianMode::forward}), hessian(sum(y), by),
+                    whole(sparse_jacobian(y, by)), whole(sparse_hessian(sum(y * y), by))};
+      },
+      w);
 }
 
 TEST_CASE("constants: vmap over a constant and over an input with a constant that is not mapped") {
   for (const bool maps : {true, false})
-    check_sources([&](const Var& x, const Var& w) {
-      const VmapOptions options{.in_axes = {0, maps ? std::optional<std::int64_t>(0) : std::nullopt}};
-      const Var y = vmap([&](const Vars& v) { return Vars{wave(v[0], v[1]) * sum(w)}; }, {x, w}, options)[0];
-      return Vars{y, grad(sum(y), {w})[0], jvp({y}, {w}, {w})[0], grad(sum(grad(sum(y), {x})[0]), {w})[0]};
-    }, ranks[maps ? 1 : 0]);
+    check_sources(
+        [&](const Var& x, const Var& w) {
+          const VmapOptions options{.in_axes = {0, maps ? std::optional<std::int64_t>(0) : std::nullopt}};
+          const Var y = vmap([&](const Vars& v) { return Vars{wave(v[0], v[1]) * sum(w)}; }, {x, w}, options)[0];
+          return Vars{y, grad(sum(y), {w})[0], jvp({y}, {w}, {w})[0], grad(sum(grad(sum(y), {x})[0]), {w})[0]};
+        },
+        ranks[maps ? 1 : 0]);
 }
 
 namespace {

@@ -29,8 +29,12 @@ Var softplus(const Var& x) {
   };
   return custom_gradient(function, rule, {x})[0];
 }
-Numbers sigmoid(const Numbers& x) { return 1 / (1 + xt::exp(-x)); }
-Numbers slope_of_sigmoid(const Numbers& x) { return sigmoid(x) * (1 - sigmoid(x)); }
+Numbers sigmoid(const Numbers& x) {
+  return 1 / (1 + xt::exp(-x));
+}
+Numbers slope_of_sigmoid(const Numbers& x) {
+  return sigmoid(x) * (1 - sigmoid(x));
+}
 
 /// x y with gradients that are no derivatives of it: 3 x y by x, and 5 cos(y) by y.
 Var strange(const Var& x, const Var& y) {

@@ -94,8 +94,11 @@ TEST_CASE("the Jacobian through attention has the numbers of its dropout") {
   Tape tape;
   const Var q = tape.input("q", {1, 2, 2, 1}, Dtype::float64), v = tape.input("v", {1, 2, 2, 2}, Dtype::float64);
   const Var y = apply(builtin_ops().at("attention"), {q, q, v},
-                      {{"scores", std::string("bqhe,bkhe->bhqk")}, {"outputs", std::string("bhqk,bkhd->bqhd")},
-                       {"scale", 1.0}, {"rate", 0.5}, {"draws", std::int64_t{58}}})[0];
+                      {{"scores", std::string("bqhe,bkhe->bhqk")},
+                       {"outputs", std::string("bhqk,bkhd->bqhd")},
+                       {"scale", 1.0},
+                       {"rate", 0.5},
+                       {"draws", std::int64_t{58}}})[0];
   Numbers queries = xt::zeros<double>({1, 2, 2, 1}), ones = xt::ones<double>({1, 2, 2, 2});
   queries(0, 1, 0, 0) = 0.7;
   for (const JacobianMode mode : {JacobianMode::forward, JacobianMode::reverse}) {

@@ -168,7 +168,9 @@ TEST_CASE("implicit functions and gradients inside vmap can be saved and loaded"
 TEST_CASE("implicit functions: NaN if nothing was found, in float32, without parameters") {
   Tape tape;
   const Var a = tape.input("a", {});
-  const auto alone = [&](const Var& var, float at) { return evaluate(var, {{a, xt::xarray<float>(at)}}).to<float>()(); };
+  const auto alone = [&](const Var& var, float at) {
+    return evaluate(var, {{a, xt::xarray<float>(at)}}).to<float>()();
+  };
   const Var none = implicit_root([&](const Var& x) { return x * x + a; }, ones_like(a));
   CHECK(std::isnan(alone(none, 1)));
   CHECK(std::isnan(alone(fixed_point([&](const Var& x) { return 2 * x + a; }, ones_like(a)), 1)));
@@ -194,8 +196,8 @@ TEST_CASE("implicit functions: mistakes are errors, and leave the tape as it was
   CHECK_THROWS_WITH_AS(fixed_point(same, {x, wide}), doctest::Contains("one float dtype"), DtypeError);
   CHECK_THROWS_AS(fixed_point(same, {x, far}), HandleError);
   const auto shorter = [](const Var& v) { return slice(v, {0}, {2}); };
-  CHECK_THROWS_WITH_AS(implicit_root(shorter, x), doctest::Contains("function must give float32 (3,), got float32 (2,)"),
-                       ShapeError);
+  CHECK_THROWS_WITH_AS(implicit_root(shorter, x),
+                       doctest::Contains("function must give float32 (3,), got float32 (2,)"), ShapeError);
   CHECK_THROWS_AS(fixed_point(shorter, x), ShapeError);
   CHECK_THROWS_AS(implicit_root([&](const Var&) { return far; }, x), HandleError);
   RootOptions options;

@@ -31,14 +31,16 @@ TEST_CASE("a tangent is the derivative along a direction") {
   const Var x = input(tape, "x"), t = input(tape, "t");
   const Var y = sin(x) * x;
   const Var dy = jvp({y}, {x}, {t})[0];
-  CHECK(scalar(dy, {{x, Numbers(0.7)}, {t, Numbers(2.0)}}) == doctest::Approx(2 * (std::cos(0.7) * 0.7 + std::sin(0.7))));
+  CHECK(scalar(dy, {{x, Numbers(0.7)}, {t, Numbers(2.0)}}) ==
+        doctest::Approx(2 * (std::cos(0.7) * 0.7 + std::sin(0.7))));
 }
 
 TEST_CASE("tangents of several inputs add up, and an intermediate input adds to what reaches it") {
   Tape tape;
   const Var x = input(tape, "x"), s = input(tape, "s"), t = input(tape, "t");
   const Var y = square(x), z = y * 3;
-  CHECK(scalar(jvp({z}, {x, y}, {s, t})[0], {{x, Numbers(0.5)}, {s, Numbers(2.0)}, {t, Numbers(7.0)}}) == doctest::Approx(3 * (2 * 0.5 * 2 + 7)));
+  CHECK(scalar(jvp({z}, {x, y}, {s, t})[0], {{x, Numbers(0.5)}, {s, Numbers(2.0)}, {t, Numbers(7.0)}}) ==
+        doctest::Approx(3 * (2 * 0.5 * 2 + 7)));
 }
 
 TEST_CASE("an output that no input reaches has a tangent of zeros") {
@@ -114,7 +116,9 @@ TEST_CASE("the memory of tangents does not grow with depth") {
     Var y = x;
     for (int i = 0; i < depth; ++i) {
       const Var w = input(tape, ("w" + std::to_string(i)).c_str(), {32, 32});
-      const auto layer = [&](const Vars& given) { return Vars{gelu(layer_norm(matmul(given[0], w)) * sigmoid(given[0]))}; };
+      const auto layer = [&](const Vars& given) {
+        return Vars{gelu(layer_norm(matmul(given[0], w)) * sigmoid(given[0]))};
+      };
       y = checkpointed ? checkpoint(layer, {y})[0] : layer({y})[0];
     }
     Var tangent = jvp({y}, {x}, {t})[0];

@@ -55,7 +55,9 @@ Doubles solution(Doubles a, Doubles b) {
   }
   return b;
 }
-Doubles general(std::size_t n) { return numbers({n, n}, 7) + 2.0 * xt::eye<double>(n); }
+Doubles general(std::size_t n) {
+  return numbers({n, n}, 7) + 2.0 * xt::eye<double>(n);
+}
 Doubles definite(std::size_t n) {
   const Doubles root = general(n);
   return times(root, xt::transpose(root)) + 0.5 * xt::eye<double>(n);
@@ -73,7 +75,9 @@ Var solved(const Var& a, const Var& b, bool positive_definite) {
   const Var used = positive_definite ? 0.5 * (a + transpose(a)) : a;
   return linear_solve([&](const Var& v) { return matmul(used, v); }, b, exact(positive_definite));
 }
-double largest_difference(const Doubles& a, const Doubles& b) { return xt::amax(xt::abs(a - b))(); }
+double largest_difference(const Doubles& a, const Doubles& b) {
+  return xt::amax(xt::abs(a - b))();
+}
 }  // namespace
 
 TEST_CASE("linear_solve: conjugate gradients and GMRES against elimination") {
@@ -94,17 +98,21 @@ TEST_CASE("linear_solve: matrices that other iterations fail on: skew, a cyclic 
   const Var b = tape.input("b", {6}, Dtype::float64);
   const Doubles right = numbers({6}, 3);
   const auto play = [&](const Var& x) { return evaluate(x, {{b, right}}).to<double>(); };
-  const Var turned = linear_solve([](const Var& v) {
-    const Vars halves = split(v, 2);
-    return concat({-2.0 * halves[1], 2.0 * halves[0]});
-  }, b, exact(false));
+  const Var turned = linear_solve(
+      [](const Var& v) {
+        const Vars halves = split(v, 2);
+        return concat({-2.0 * halves[1], 2.0 * halves[0]});
+      },
+      b, exact(false));
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(play(turned)(i) == doctest::Approx(right(i + 3) / 2));
     CHECK(play(turned)(i + 3) == doctest::Approx(-right(i) / 2));
   }
-  const Var shifted = linear_solve([](const Var& v) {
-    return concat({slice(v, {1}, {6}), slice(v, {0}, {1})});
-  }, b, exact(false));
+  const Var shifted = linear_solve(
+      [](const Var& v) {
+        return concat({slice(v, {1}, {6}), slice(v, {0}, {1})});
+      },
+      b, exact(false));
   for (std::size_t i = 0; i < 6; ++i) CHECK(play(shifted)((i + 1) % 6) == doctest::Approx(right(i)));
 
   LinearSolveOptions restarted = exact(false);
@@ -292,8 +300,8 @@ TEST_CASE("linear_solve: gradients through products that contain checkpoints, lo
     return while_loop(goes_on, twice, {v * w, zeros(tape, {}, Dtype::int64)}, 5).states[0];
   };
   const auto chosen = [&](const Var& v) {
-    return cond(sum(w) > 0, [&](const Vars& each) { return Vars{each[0] * w}; },
-                [](const Vars& each) { return each; }, {v})[0];
+    return cond(
+        sum(w) > 0, [&](const Vars& each) { return Vars{each[0] * w}; }, [](const Vars& each) { return each; }, {v})[0];
   };
   const std::vector<std::function<Var(const Var&)>> products{kept, looped, chosen};
   for (std::size_t k = 0; k < 3; ++k) {

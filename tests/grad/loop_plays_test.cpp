@@ -13,7 +13,10 @@ using namespace xtape::test;
 TEST_CASE("while_loop: states without elements") {
   const Function empty = [](const Vars& v) {
     const Looped loop = while_loop([](const Vars& s) { return s[1] < 3; },
-                                   [](const Vars& s) { return Vars{s[0] * 2, s[1] + 1}; }, {v[0], v[1]}, 5);
+                                   [](const Vars& s) {
+                                     return Vars{s[0] * 2, s[1] + 1};
+                                   },
+                                   {v[0], v[1]}, 5);
     return Vars{loop.states[0], loop.states[1], grad(sum(loop.states[0]) + loop.states[1], {v[0]})[0]};
   };
   const std::vector<Numbers> found = everywhere(empty, {xt::zeros<double>({0, 4}), Numbers(0.5)});
@@ -89,7 +92,7 @@ TEST_CASE("while_loop: random ops draw new numbers at every step") {
   CHECK(steps > 3);
   CHECK(found[0]() >= 3);
   CHECK(found[0]() == doctest::Approx(found[1]()));
-  CHECK(found[4]() == doctest::Approx(found[1]()));  // the gradient repeats the draws
+  CHECK(found[4]() == doctest::Approx(found[1]()));                    // the gradient repeats the draws
   CHECK(found[2]() / steps > std::pow(found[1]() / steps, 2) + 1e-3);  // they differ
 }
 
@@ -98,7 +101,9 @@ TEST_CASE("while_loop: values for gradients take memory only where there is a gr
   const Var x = tape.input("x", {100}, Dtype::float64);
   const auto bytes = [&](std::int64_t max_steps, bool with_gradient) {
     const Looped loop = while_loop([](const Vars& s) { return s[1] < 5; },
-                                   [](const Vars& s) { return Vars{sin(s[0]), s[1] + 1}; },
+                                   [](const Vars& s) {
+                                     return Vars{sin(s[0]), s[1] + 1};
+                                   },
                                    {x, zeros(tape, {}, Dtype::int64)}, max_steps);
     Vars outputs{loop.states[0]};
     if (with_gradient) outputs.push_back(grad(sum(loop.states[0]), {x})[0]);
@@ -128,7 +133,8 @@ TEST_CASE("loops: saved tapes") {
   const Var x = tape.input("x", {}, Dtype::float64);
   const Looped loop = root(x);
   const auto sine = [](const Vars& v) { return Vars{sin(v[0])}; };
-  const Var y = cond(x < 3, sine, [](const Vars& v) { return v; }, loop.states)[0];
+  const Var y = cond(
+      x < 3, sine, [](const Vars& v) { return v; }, loop.states)[0];
   const test::Folder folder;
   tape.save(folder / "tape", {{"y", y}});
   const SavedTape saved = Tape::load(folder / "tape");
@@ -182,15 +188,41 @@ TEST_CASE("loops: errors leave the tape as it was") {
            "while_loop: the condition must be one bool, got float64 ()");
   is_error([&] { while_loop([&](const Vars&) { return sum(y) < 3; }, doubled, {x}, 3); },
            "while_loop: the condition is of another tape");
-  is_error([&] { while_loop(small, [](const Vars& s) { return Vars{s[0], s[0]}; }, {x}, 3); },
-           "while_loop: the body must return 1 states, it returned 2");
-  is_error([&] { while_loop(small, [](const Vars& s) { return Vars{sum(s[0])}; }, {x}, 3); },
-           "while_loop: next state 0 must be float64 (2,) like the state, the body returned float64 ()");
-  is_error([&] { while_loop(small, [&](const Vars&) { return Vars{y}; }, {x}, 3); },
-           "while_loop: the body returned a var of another tape");
-  is_error([&] { while_loop(small, [](const Vars&) -> Vars { throw Error("mine"); }, {x}, 3); }, "mine");
-  is_error([&] { while_loop(small, [](const Vars& s) { return Vars{grad(sum(s[0] * s[0]), {s[0]})[0]}; }, {x},
-                            std::numeric_limits<std::int64_t>::max()); }, "");
+  is_error(
+      [&] {
+        while_loop(
+            small,
+            [](const Vars& s) {
+              return Vars{s[0], s[0]};
+            },
+            {x}, 3);
+      },
+      "while_loop: the body must return 1 states, it returned 2");
+  is_error(
+      [&] {
+        while_loop(
+            small, [](const Vars& s) { return Vars{sum(s[0])}; }, {x}, 3);
+      },
+      "while_loop: next state 0 must be float64 (2,) like the state, the body returned float64 ()");
+  is_error(
+      [&] {
+        while_loop(
+            small, [&](const Vars&) { return Vars{y}; }, {x}, 3);
+      },
+      "while_loop: the body returned a var of another tape");
+  is_error(
+      [&] {
+        while_loop(
+            small, [](const Vars&) -> Vars { throw Error("mine"); }, {x}, 3);
+      },
+      "mine");
+  is_error(
+      [&] {
+        while_loop(
+            small, [](const Vars& s) { return Vars{grad(sum(s[0] * s[0]), {s[0]})[0]}; }, {x},
+            std::numeric_limits<std::int64_t>::max());
+      },
+      "");
   is_error([&] { cond(flag, {}, doubled, {x}); }, "cond: a branch is empty");
   is_error([&] { cond(x, doubled, doubled, {x}); }, "cond: the predicate must be one bool, got float64 (2,)");
   is_error([&] { cond(flag, doubled, doubled, {y}); }, "cond: an input is of another tape");
@@ -200,7 +232,12 @@ TEST_CASE("loops: errors leave the tape as it was") {
   is_error([&] { cond(flag, doubled, [&](const Vars&) { return Vars{y}; }, {x}); },
            "cond: a branch returned a var of another tape");
   try {
-    while_loop(small, [](const Vars& s) { return Vars{matmul(s[0], s[0]) * s[0] + concat({s[0], s[0]})}; }, {x}, 3);
+    while_loop(
+        small,
+        [](const Vars& s) {
+          return Vars{matmul(s[0], s[0]) * s[0] + concat({s[0], s[0]})};
+        },
+        {x}, 3);
     FAIL("must throw");
   } catch (const Error& error) {
     CHECK(std::string(error.what()).find("loop_plays_test.cpp") != std::string::npos);

@@ -19,8 +19,8 @@ TEST_CASE("while_loop: Newton's method stops by itself, and has the derivatives 
   const Var x = tape.input("x", {}, Dtype::float64);
   const Looped loop = root(x);
   const Var first = grad(loop.states[0], {x})[0];
-  const Vars all{loop.states[0], loop.steps, loop.unfinished, first, grad(first, {x})[0],
-                 jvp({loop.states[0]}, {x}, {ones_like(x)})[0]};
+  const Vars all{loop.states[0], loop.steps,          loop.unfinished,
+                 first,          grad(first, {x})[0], jvp({loop.states[0]}, {x}, {ones_like(x)})[0]};
   CHECK(loop.steps.type() == ValueType{Dtype::int64, {}});
   CHECK(loop.unfinished.type() == ValueType{Dtype::boolean, {}});
   for (const double a : {1.0, 2.0, 0.01, 300.0}) {
@@ -49,10 +49,12 @@ TEST_CASE("while_loop: states of any dtype: Collatz's sequences") {
   };
   const Looped loop = one(start);
   const Var many = tape.constant(Array(ArrayView(xt::xarray<std::int64_t>(xt::arange<std::int64_t>(1, 31)))));
-  const Vars mapped = vmap([&](const Vars& n) {
-    const Looped looped = one(n[0]);
-    return Vars{looped.steps, looped.states[1], looped.states[2], looped.states[0]};
-  }, {many});
+  const Vars mapped = vmap(
+      [&](const Vars& n) {
+        const Looped looped = one(n[0]);
+        return Vars{looped.steps, looped.states[1], looped.states[2], looped.states[0]};
+      },
+      {many});
   const std::vector<Numbers> together = values(tape, mapped, {{start, xt::xarray<std::int64_t>(1)}});
   for (std::int64_t n = 1; n <= 30; ++n) {
     CAPTURE(n);
@@ -98,8 +100,8 @@ TEST_CASE("while_loop: no step, and too few steps") {
   const Var x = tape.input("x", {}, Dtype::float64);
   for (const std::int64_t bound : {0, 1, 3, 4, 5}) {
     CAPTURE(bound);
-    const Looped loop = while_loop([](const Vars& s) { return s[0] < 9; }, [](const Vars& s) { return Vars{s[0] * 2}; },
-                                   {x}, bound);
+    const Looped loop =
+        while_loop([](const Vars& s) { return s[0] < 9; }, [](const Vars& s) { return Vars{s[0] * 2}; }, {x}, bound);
     const Var slope = grad(loop.states[0], {x})[0];
     for (const double start : {1.0, 9.0}) {
       double y = start;
@@ -119,7 +121,10 @@ TEST_CASE("loops: derivatives that are infinite where no step takes place add no
   // After the last step the state is 0, where the derivative of the square root is infinite.
   const auto roots = [](const Var& x, const Var& w) {
     return while_loop([](const Vars& s) { return s[0] > 0; },
-                      [&](const Vars& s) { return Vars{s[0] - 1, s[1] + sqrt(s[0] * w)}; }, {x, x * 0}, 9)
+                      [&](const Vars& s) {
+                        return Vars{s[0] - 1, s[1] + sqrt(s[0] * w)};
+                      },
+                      {x, x * 0}, 9)
         .states[1];
   };
   Tape tape;
@@ -171,10 +176,12 @@ TEST_CASE("loops: vmap takes examples with different numbers of steps") {
   CHECK(lengths.count(0) == 1);
 
   const Function outside = [&](const Vars& v) {  // the gradient of the mapped loop
-    const Vars mapped = vmap([&](const Vars& each) {
-      const Looped loop = shrunk(each[0], v[1], v[2]);
-      return Vars{loop.states[0], loop.states[1]};
-    }, {v[0]});
+    const Vars mapped = vmap(
+        [&](const Vars& each) {
+          const Looped loop = shrunk(each[0], v[1], v[2]);
+          return Vars{loop.states[0], loop.states[1]};
+        },
+        {v[0]});
     return grad(sum(square(mapped[0])) + sum(mapped[1]), v);
   };
   const std::vector<Numbers> found = everywhere(outside, {starts, weights[0], weights[1]});
@@ -224,14 +231,14 @@ TEST_CASE("loops: inside of checkpoints, scans and loops") {
 
   // Outer: while x < 20, x becomes the first power x, 2x, 4x … above a bound that grows with the outer steps.
   const Function nested = [](const Vars& v) {
-    const Looped outer = while_loop(
-        [](const Vars& s) { return s[0] < 20; },
-        [&](const Vars& s) {
-          const Looped inner = while_loop([&](const Vars& t) { return t[0] < s[1]; },
-                                          [&](const Vars& t) { return Vars{t[0] * v[1]}; }, {s[0]}, 8);
-          return Vars{inner.states[0], s[1] * 2, s[2] + cast(inner.steps, Dtype::float64)};
-        },
-        {v[0], v[0] * 0 + 3, v[0] * 0}, 10);
+    const Looped outer = while_loop([](const Vars& s) { return s[0] < 20; },
+                                    [&](const Vars& s) {
+                                      const Looped inner =
+                                          while_loop([&](const Vars& t) { return t[0] < s[1]; },
+                                                     [&](const Vars& t) { return Vars{t[0] * v[1]}; }, {s[0]}, 8);
+                                      return Vars{inner.states[0], s[1] * 2, s[2] + cast(inner.steps, Dtype::float64)};
+                                    },
+                                    {v[0], v[0] * 0 + 3, v[0] * 0}, 10);
     return Vars{outer.states[0], outer.states[2]};
   };
   for (const double start : {1.1, 2.9, 25.0}) {
@@ -260,8 +267,8 @@ TEST_CASE("cond: plays the branch that is taken, in gradients too") {
   const Function square_of = [&](const Vars& v) { return Vars{v[0] * v[0], cast(v[0], Dtype::int64)}; };
   const Vars results = cond(x > 0, logarithm, square_of, {x});
   const Vars slopes = grad(results[0], {x, w});
-  const Vars all{results[0], cast(results[1], Dtype::float64), slopes[0], slopes[1], grad(slopes[0], {x})[0],
-                 jvp({results[0]}, {x}, {ones_like(x)})[0]};
+  const Vars all{results[0], cast(results[1], Dtype::float64), slopes[0],
+                 slopes[1],  grad(slopes[0], {x})[0],          jvp({results[0]}, {x}, {ones_like(x)})[0]};
   PlayerOptions options;
   options.passes.fold = false;
   Player forward(tape, {results[0]}, options), with_gradients(tape, all, options);
@@ -282,8 +289,15 @@ TEST_CASE("cond: plays the branch that is taken, in gradients too") {
 
 TEST_CASE("cond: gradients, vmap, and branches that give what they get") {
   const Function either = [](const Vars& v) {
-    return cond(sum(v[0]) > 0, [&](const Vars& x) { return Vars{tanh(matmul(v[1], x[0])), x[0]}; },
-                [&](const Vars& x) { return Vars{x[0], sin(x[0]) * sum(v[1])}; }, {v[0]});
+    return cond(
+        sum(v[0]) > 0,
+        [&](const Vars& x) {
+          return Vars{tanh(matmul(v[1], x[0])), x[0]};
+        },
+        [&](const Vars& x) {
+          return Vars{x[0], sin(x[0]) * sum(v[1])};
+        },
+        {v[0]});
   };
   for (const double sign : {1.0, -1.0}) check(either, {Numbers{0.7 * sign, 0.2}, turn(0.5)});
   const Numbers rows{{0.7, 0.2}, {-0.7, 0.2}, {-0.1, 0.05}};

@@ -55,9 +55,7 @@ TEST_CASE("odeint: an equation that depends on time, with several arrays, and de
     const Var u = tape.input("u", {2}, Dtype::float64), v = tape.input("v", {}, Dtype::float64),
               k = tape.input("k", {2}, Dtype::float64), w = tape.input("w", {}, Dtype::float64),
               times = tape.input("times", {3}, Dtype::float64), which = tape.input("which", {}, Dtype::int64);
-    const auto f = [&](const Vars& y, const Var& t) {
-      return Vars{-k * y[0] + sin(w * t), take(y[0], which) * y[1]};
-    };
+    const auto f = [&](const Vars& y, const Var& t) { return Vars{-k * y[0] + sin(w * t), take(y[0], which) * y[1]}; };
     const Vars y = odeint(f, {u, v}, times, close_to(gradient));
     const Var loss = sum(square(y[0])) + sum(y[1] * iota(tape, {3}));
     const Vars slopes = grad(loss, {u, v, k, w, times});

@@ -5,13 +5,13 @@
 
 #include <cmath>
 
-#include "xview.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"
 #include "xtape/xtensor.hpp"
+#include "xview.hpp"
 
 using namespace xtape;
 
@@ -104,7 +104,9 @@ Array integers(const std::vector<std::size_t>& shape, std::int64_t below) {
 }  // namespace
 
 TEST_CASE("elementwise ops align the ranks of mapped and unmapped operands") {
-  const Function sums = [](const Vars& x) { return Vars{x[0] + x[1], x[1] * x[0] - 2, where(x[0] < x[1], x[0], x[1])}; };
+  const Function sums = [](const Vars& x) {
+    return Vars{x[0] + x[1], x[1] * x[0] - 2, where(x[0] < x[1], x[0], x[1])};
+  };
   check_mapped(sums, {floats({4, 3}), floats({4, 2, 3})});
   check_mapped(sums, {floats({4}), floats({4, 2, 3})});
   check_mapped(sums, {floats({2, 3}), floats({4, 3})}, {.in_axes = {std::nullopt, 0}});
@@ -167,8 +169,16 @@ TEST_CASE("reductions over given axes, all axes, and of scalars") {
   check_mapped(reductions, {floats({4, 3, 2})});
   check_mapped(reductions, {floats({3, 4})}, {.in_axes = {1}});
   const Function of_scalars = [](const Vars& x) {
-    return Vars{sum(x[0]), mean(x[0], {}, true), max(x[0]), flip(x[0], {}), squeeze(x[0]), reshape(x[0], {1, 1}),
-                expand_dims(x[0], 0), transpose(x[0]), softmax(expand_dims(x[0], 0)), broadcast_to(x[0], {2, 3})};
+    return Vars{sum(x[0]),
+                mean(x[0], {}, true),
+                max(x[0]),
+                flip(x[0], {}),
+                squeeze(x[0]),
+                reshape(x[0], {1, 1}),
+                expand_dims(x[0], 0),
+                transpose(x[0]),
+                softmax(expand_dims(x[0], 0)),
+                broadcast_to(x[0], {2, 3})};
   };
   check_mapped(of_scalars, {floats({4})});
   check_mapped([](const Vars& x) { return Vars{top_k(x[0], 2).first, top_k(x[0], 2).second}; }, {floats({4, 3})});
@@ -176,11 +186,24 @@ TEST_CASE("reductions over given axes, all axes, and of scalars") {
 
 TEST_CASE("shapes") {
   const Function shapes = [](const Vars& x) {
-    return Vars{reshape(x[0], {-1}), transpose(x[0]), transpose(x[0], {1, 0}), squeeze(expand_dims(x[0], -1)),
-                concat({x[0], x[1]}, -1), stack({x[0], x[1]}, -1), split(x[0], 3, 1)[1], unstack(x[0], 0)[1],
-                slice(x[0], {1}, {2}), slice(x[0], {0, -1}, {2, 0}, {1, -1}), pad(x[0], {1, 0}, {0, 2}, 7),
-                update_slice(x[0], slice(x[1], {0}, {1}), {-1}), tile(x[0], {2, 1}), tril(x[0]), diag_embed(x[0]),
-                diagonal(slice(x[0], {0, 0}, {2, 2}), 0, 1), rearrange(x[0], "a b -> (b a)"), shift_right(x[0], 0)};
+    return Vars{reshape(x[0], {-1}),
+                transpose(x[0]),
+                transpose(x[0], {1, 0}),
+                squeeze(expand_dims(x[0], -1)),
+                concat({x[0], x[1]}, -1),
+                stack({x[0], x[1]}, -1),
+                split(x[0], 3, 1)[1],
+                unstack(x[0], 0)[1],
+                slice(x[0], {1}, {2}),
+                slice(x[0], {0, -1}, {2, 0}, {1, -1}),
+                pad(x[0], {1, 0}, {0, 2}, 7),
+                update_slice(x[0], slice(x[1], {0}, {1}), {-1}),
+                tile(x[0], {2, 1}),
+                tril(x[0]),
+                diag_embed(x[0]),
+                diagonal(slice(x[0], {0, 0}, {2, 2}), 0, 1),
+                rearrange(x[0], "a b -> (b a)"),
+                shift_right(x[0], 0)};
   };
   check_mapped(shapes, {floats({4, 2, 3}), floats({4, 2, 3})});
   check_mapped(shapes, {floats({2, 4, 3}), floats({2, 3})}, {.in_axes = {1, std::nullopt}});
@@ -234,9 +257,12 @@ TEST_CASE("scans and checkpoints are mapped with their bodies") {
     return results;
   };
   check_mapped(recurrent, {floats({4, 2, 5, 3}), floats({4, 3, 3}), floats({4, 2, 3})});
-  check_mapped(recurrent, {floats({2, 5, 3}), floats({4, 3, 3}), floats({2, 3})}, {.in_axes = {std::nullopt, 0, std::nullopt}});
-  check_mapped(recurrent, {floats({2, 5, 3, 4}), floats({3, 3}), floats({2, 3})}, {.in_axes = {3, std::nullopt, std::nullopt}});
-  check_mapped(recurrent, {floats({2, 5, 3}), floats({3, 3}), floats({2, 4, 3})}, {.in_axes = {std::nullopt, std::nullopt, 1}});
+  check_mapped(recurrent, {floats({2, 5, 3}), floats({4, 3, 3}), floats({2, 3})},
+               {.in_axes = {std::nullopt, 0, std::nullopt}});
+  check_mapped(recurrent, {floats({2, 5, 3, 4}), floats({3, 3}), floats({2, 3})},
+               {.in_axes = {3, std::nullopt, std::nullopt}});
+  check_mapped(recurrent, {floats({2, 5, 3}), floats({3, 3}), floats({2, 4, 3})},
+               {.in_axes = {std::nullopt, std::nullopt, 1}});
   const Function kept = [](const Vars& x) {
     const Var y = checkpoint([&](const Vars& given) { return Vars{sin(given[0]) * given[1]}; }, x)[0];
     Vars results{y};
@@ -284,8 +310,11 @@ TEST_CASE("random ops draw for each example, or once for all") {
 }
 
 TEST_CASE("results that do not depend on the examples are repeated") {
-  check_mapped([](const Vars& x) { return Vars{x[1], x[1] * 2, zeros(x[0].tape(), {2}, Dtype::float64)}; },
-               {floats({4, 3}), floats({2})}, {.in_axes = {0, std::nullopt}});
+  check_mapped(
+      [](const Vars& x) {
+        return Vars{x[1], x[1] * 2, zeros(x[0].tape(), {2}, Dtype::float64)};
+      },
+      {floats({4, 3}), floats({2})}, {.in_axes = {0, std::nullopt}});
 }
 
 TEST_CASE("no examples give no results") {
@@ -350,7 +379,8 @@ TEST_CASE("vmap refuses what does not fit, and then nothing is recorded") {
   refused(first, {x, far}, {}, "vmap: its inputs belong to different tapes");
   refused([](const Vars&) { return Vars{}; }, {x}, {}, "vmap: the function gives no result");
   refused([&](const Vars&) { return Vars{far}; }, {x}, {}, "vmap: the function returned a var of another tape");
-  refused([&](const Vars& each) { return grad(sum(each[0]), {x}); }, {x}, {}, "vmap: the function is only being recorded");
+  refused([&](const Vars& each) { return grad(sum(each[0]), {x}); }, {x}, {},
+          "vmap: the function is only being recorded");
   refused([](const Vars& each) { return Vars{evaluate(each[0]).count() ? each[0] : Var()}; }, {x}, {},
           "vmap: the function is only being recorded, so what it is given has no value yet");
 }
@@ -361,8 +391,8 @@ TEST_CASE("states cannot be mapped") {
   tape.set_past(tokens, past, 8);
   const Var table = tape.input("table", {5, 3}, Dtype::float64), x = tape.input("x", {4, 3}, Dtype::float64);
   const Function first = [](const Vars& each) { return Vars{each[0]}; };
-  CHECK_THROWS_WITH_AS(vmap(first, {take(table, tokens)}), doctest::Contains("has a past, whose states cannot be mapped"),
-                       Error);
+  CHECK_THROWS_WITH_AS(vmap(first, {take(table, tokens)}),
+                       doctest::Contains("has a past, whose states cannot be mapped"), Error);
   const Function caching = [&](const Vars& each) { return Vars{each[0] + sum(cache(take(table, tokens)))}; };
   CHECK_THROWS_WITH_AS(vmap(caching, {x}), doctest::Contains("vmap: the function calls cache"), Error);
 }

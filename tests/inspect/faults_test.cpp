@@ -201,7 +201,8 @@ TEST_CASE("faults: the op and the line are named, and the capsule fails in the s
 TEST_CASE("faults: a failed update of a Step of a function, and a call of a compiled function") {
   Store weights;
   weights.add("w", Array(Dtype::float32, {2}));
-  Step step([&](Var x, Var factor) { return mean(log(factor * x * x.tape().parameter(weights, "w"))); }, weights, Sgd{});
+  Step step([&](Var x, Var factor) { return mean(log(factor * x * x.tape().parameter(weights, "w"))); }, weights,
+            Sgd{});
   const std::vector<float> x{1, 2};
   CHECK_THROWS_AS(step({x, 0.5}), UpdateError);
   const auto failed = find_failure(recorded_call(step.player(), {x, 0.5}, step.updates()));

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/products/amx.hpp"
+#include "kernels/products/gemm.hpp"
+#include "kernels/products/product.hpp"
 #include "matrices.hpp"
 #include "needs_instructions.hpp"
-#include "kernels/products/amx.hpp"
-#include "kernels/products/product.hpp"
-#include "kernels/products/gemm.hpp"
 
 using namespace xtape;
 

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "base/threads/instruction_set.hpp"
-#include "matrices.hpp"
 #include "kernels/products/amx.hpp"
+#include "matrices.hpp"
 #include "random_layouts.hpp"
 
 using namespace xtape;
@@ -147,9 +147,9 @@ TEST_CASE("long sums in plain loops: many results at once and one by one, in blo
 
 TEST_CASE("the products of models run as matrix products without packing by copies") {
   std::mt19937 random(3);
-  const ProductWay expected = amx::available()                  ? ProductWay::amx
+  const ProductWay expected = amx::available()                            ? ProductWay::amx
                               : instruction_set() >= InstructionSet::avx2 ? ProductWay::tiles
-                                                                : ProductWay::blas;
+                                                                          : ProductWay::blas;
   const LayoutFreedom dense{false, false, false, false};
   const std::map<char, std::int64_t> sizes{{'b', 2}, {'t', 48}, {'d', 80}, {'f', 88}};
   for (const auto& [a, b, c] : std::vector<std::array<std::string, 3>>{{"btd", "df", "btf"},

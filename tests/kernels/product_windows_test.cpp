@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/threads/instruction_set.hpp"
-#include "matrices.hpp"
 #include "kernels/products/amx.hpp"
 #include "kernels/products/product.hpp"
+#include "matrices.hpp"
 
 using namespace xtape;
 

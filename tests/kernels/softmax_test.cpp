@@ -1,5 +1,3 @@
-#include "kernels/reductions/reduce.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,8 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "kernels/reductions/cross_entropy.hpp"
 #include "dense_call.hpp"
+#include "kernels/reductions/cross_entropy.hpp"
+#include "kernels/reductions/reduce.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "error_of.hpp"
 #include "base/files/files.hpp"
+#include "error_of.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"

@@ -121,8 +121,7 @@ Values resnet(const Model& model, const Values& images, bool projected) {
   const std::size_t pixels = x.shape()[2] * x.shape()[3];
   for (std::size_t i = 0; i < pooled.size(); ++i) {
     pooled.flat(i) = 0;
-    for (std::size_t k = 0; k < pixels; ++k)
-      pooled.flat(i) += x.flat(i * pixels + k) / static_cast<double>(pixels);
+    for (std::size_t k = 0; k < pixels; ++k) pooled.flat(i) += x.flat(i * pixels + k) / static_cast<double>(pixels);
   }
   return linear(model, "fc", pooled);
 }
@@ -220,7 +219,11 @@ void check_logits(Model& model, const Values& images, const Values& expected) {
 TEST_CASE("resnet: logits, by loops, with both shortcuts") {
   CHECK(Model::load(source_root() + "/models/resnet.json").parameter_count() == 269'722);  // ResNet-20
   for (const bool projected : {false, true}) {
-    Model model = load("resnet", {{"filters", "2"}, {"blocks", "2"}, {"height", "8"}, {"width", "6"}, {"classes", "3"},
+    Model model = load("resnet", {{"filters", "2"},
+                                  {"blocks", "2"},
+                                  {"height", "8"},
+                                  {"width", "6"},
+                                  {"classes", "3"},
                                   {"shortcuts", projected ? "projection" : "padded"}});
     const Values images = random_values({3, 3, 8, 6}, 1);
     check_logits(model, images, resnet(model, images, projected));
@@ -238,8 +241,8 @@ TEST_CASE("image_cnn: logits, by loops") {
 }
 
 TEST_CASE("text_cnn: logits, by loops, whatever the padding") {
-  Model model = load("text_cnn", {{"vocab_size", "9"}, {"classes", "3"}, {"width", "5"}, {"filters", "4"},
-                                  {"dropout_rate", "0"}});
+  Model model = load("text_cnn",
+                     {{"vocab_size", "9"}, {"classes", "3"}, {"width", "5"}, {"filters", "4"}, {"dropout_rate", "0"}});
   const std::vector<std::vector<std::size_t>> texts = {{1, 5, 8, 3, 2}, {1, 2}, {1, 4, 2}};
   const Values expected = text_cnn(model, texts);
   for (const std::size_t length : {5, 9}) {

@@ -116,8 +116,9 @@ TEST_CASE("what a part's line assigned can be looked at where the part was appli
   const auto error = [&](const std::string& line, const std::string& result, Mode mode = Mode::eval) {
     return error_of([&] { played(model(line, result), "f", mode); });
   };
-  CHECK(error("y = 0 + x", "h[0].y + h(x)").find("'y' of module 'h.0' is not known: the module was not applied before") !=
-        std::string::npos);
+  CHECK(
+      error("y = 0 + x", "h[0].y + h(x)").find("'y' of module 'h.0' is not known: the module was not applied before") !=
+      std::string::npos);
   CHECK(error("y = h(x)", "h[0].z").find("module 'h.0' (block 'layer') has no 'z'") != std::string::npos);
   CHECK(error("y = h(x)", "stack(h.all.y.z)").find("has no 'z'") != std::string::npos);
   CHECK(error("y = h(c(x))", "c.y").empty());

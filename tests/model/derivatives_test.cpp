@@ -74,8 +74,8 @@ Numbers curvature_by_differences(double h) {
 TEST_CASE("derivatives in a definition: grad once and twice, jvp and hvp, against differences") {
   const std::vector<Numbers> found =
       values({"y = u(x)", "dx = grad(sum(y), x)", "dxx = grad(sum(dx), (x,))[0]", "along = jvp(y, x, 2 * x)",
-         "product = hvp(sum(y), x, x)", "weighed = grad(y, x, cotangents=x)"},
-        "dx, dxx, along, product, weighed");
+              "product = hvp(sum(y), x, x)", "weighed = grad(y, x, cotangents=x)"},
+             "dx, dxx, along, product, weighed");
   const Numbers slope = slope_by_differences(1e-5), curvature = curvature_by_differences(1e-4);
   CHECK(xt::allclose(found[0], slope, 1e-7, 1e-8));
   CHECK(xt::allclose(found[1], curvature, 1e-5, 1e-6));
@@ -87,8 +87,8 @@ TEST_CASE("derivatives in a definition: grad once and twice, jvp and hvp, agains
 TEST_CASE("derivatives in a definition: Jacobians and Hessians") {
   const std::vector<Numbers> found =
       values({"y = u(x)", "j = jacobian(y, x)", "k, = jacobian(y, (x,), mode='forward', chunk_size=2)",
-         "h = hessian(sum(y), x)"},
-        "j, k, h");
+              "h = hessian(sum(y), x)"},
+             "j, k, h");
   const Numbers slope = slope_by_differences(1e-5), curvature = curvature_by_differences(1e-4);
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j) {
@@ -100,9 +100,9 @@ TEST_CASE("derivatives in a definition: Jacobians and Hessians") {
 }
 
 TEST_CASE("a loss with derivatives in it trains: its gradient by the weights, against differences") {
-  Model model = Model::parse(network({"y = u(x)", "residual = grad(sum(grad(sum(y), x)), x) + y * y"},
-                                     "sum(square(residual))"),
-                             test::in_float64());
+  Model model =
+      Model::parse(network({"y = u(x)", "residual = grad(sum(grad(sum(y), x)), x) + y * y"}, "sum(square(residual))"),
+                   test::in_float64());
   const auto loss = [&] { return test::play(model, "f", {{"n", 3}}, {places})[0](); };
   Tape tape;
   const NamedVars inputs = model.inputs(tape, "f", {{"n", 3}});
@@ -119,8 +119,8 @@ TEST_CASE("a loss with derivatives in it trains: its gradient by the weights, ag
 TEST_CASE("vmap in a definition: a module of one example, applied to each") {
   const std::vector<Numbers> found =
       values({"a, total = vmap(pair, x, 3)", "c, d = vmap(pair, x, x[0], in_axes=(1, none), out_axes=(1, 0))",
-         "e = vmap(u, x[:, none])"},
-        "a, total, c, d, e, u(x)");
+              "e = vmap(u, x[:, none])"},
+             "a, total, c, d, e, u(x)");
   CHECK(found[0] == Numbers(3 * places));
   for (std::size_t i = 0; i < 3; ++i) CHECK(found[1](i) == 3 * places(i, 0));
   CHECK(xt::allclose(found[2], places * places(0, 0)));

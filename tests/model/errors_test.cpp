@@ -266,7 +266,8 @@ TEST_CASE("hyper-parameters and their overrides") {
         "    {\"xtape\": 1, \"hyper\": {\"n\": \"m + 1\", \"m\": \"n\"},\n"
         "                                ^");
   CHECK(hyper_error("\"n\": null", {}) ==
-        "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given: --set n=…, or ModelOptions::hyper\n"
+        "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given: --set n=…, or "
+        "ModelOptions::hyper\n"
         "    {\"xtape\": 1, \"hyper\": {\"n\": null},\n"
         "                                ^");
   CHECK(hyper_error("\"n\": null", {{"n", "3"}}) == "");

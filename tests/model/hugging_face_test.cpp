@@ -1,5 +1,4 @@
 // Folders of the Hugging Face Hub: what definitions say of them, and what may be wrong with one.
-#include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 
 #include <doctest/doctest.h>
@@ -8,6 +7,7 @@
 
 #include "folders.hpp"
 #include "model/hugging_face/mapping.hpp"
+#include "source_root.hpp"
 #include "xtape/safetensors.hpp"
 
 using namespace xtape;
@@ -154,8 +154,8 @@ TEST_CASE("a folder without config, without weights, or whose index is wrong is 
   look.initialise = false;
   CHECK(open_hugging_face(folder.path(), look, gpt2).parameter_count() == 97 * 16 + 80 * 16 + 2 * 3280 + 32);
   folder.write("model.safetensors.index.json", R"({"weight_map": {"wte.weight": "../one.safetensors"}})");
-  CHECK_THROWS_WITH_AS(opened(folder.path()), Contains("the name of a file in this folder belongs here for 'wte.weight'"),
-                       FileError);
+  CHECK_THROWS_WITH_AS(opened(folder.path()),
+                       Contains("the name of a file in this folder belongs here for 'wte.weight'"), FileError);
   folder.write("model.safetensors.index.json", R"({"weight_map": {"wte.weight": "one.safetensors"}})");
   CHECK_THROWS_WITH_AS(opened(folder.path()), Contains("one.safetensors"), FileError);
   folder.write("model.safetensors.index.json", "{}");

@@ -49,10 +49,11 @@ TEST_CASE("sizes and numbers are worked out while recording") {
 
 TEST_CASE("tuples are joined, repeated and cut as in Python") {
   const auto says = [](const std::string& hyper) {
-    return to_string(Model::parse(R"({"xtape": 2, "name": "tuples", "hyper": {"t": ")" + hyper +
-                                  R"("}, "model": {"functions": {"f": {"inputs": {"x": "float [1]"}, "result": "x"}}}})")
-                         .hyper()
-                         .at("t"));
+    return to_string(
+        Model::parse(R"({"xtape": 2, "name": "tuples", "hyper": {"t": ")" + hyper +
+                     R"("}, "model": {"functions": {"f": {"inputs": {"x": "float [1]"}, "result": "x"}}}})")
+            .hyper()
+            .at("t"));
   };
   CHECK(says("(('a', 'b') * 3)[:5]") == "('a', 'b', 'a', 'b', 'a')");
   CHECK(says("(1, 2.5, true, 4)[-3:-1]") == "(2.5, true)");
@@ -65,10 +66,11 @@ TEST_CASE("tuples are joined, repeated and cut as in Python") {
   CHECK_THROWS_WITH_AS(says("(1, 2) * 2 ** 40"), doctest::Contains("the tuple would have more than 1048576 elements"),
                        DefinitionError);
   CHECK(says("(1, 2, 3)[::2]") == "(1, 3)");
-  CHECK_THROWS_WITH_AS(says("((1, 2), 3)"),
-                       doctest::Contains("a hyper-parameter is a number, a flag, a string or a tuple of these, not ((1, 2), "
-                                         "3)"),
-                       DefinitionError);
+  CHECK_THROWS_WITH_AS(
+      says("((1, 2), 3)"),
+      doctest::Contains("a hyper-parameter is a number, a flag, a string or a tuple of these, not ((1, 2), "
+                        "3)"),
+      DefinitionError);
 }
 
 TEST_CASE("flags and strings choose attributes") {

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "folders.hpp"
@@ -126,8 +126,7 @@ TEST_CASE("a weight beyond the range of float16 is not stored so") {
   CHECK(float(stored.weights().at("wte.weight").as<float16>()[7]) == before);
   stored.load_weights(folder / "small");
   model.store_weights_as(Dtype::float16);
-  for (const Model* each : {&model, &stored})
-    CHECK(float(each->weights().at("wte.weight").as<float16>()[5]) == 65504);
+  for (const Model* each : {&model, &stored}) CHECK(float(each->weights().at("wte.weight").as<float16>()[5]) == 65504);
   // An infinity stays one, and hides no other number.
   Model endless = small_gpt2();
   Array numbers = endless.weight("wte.weight");

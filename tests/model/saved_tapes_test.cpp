@@ -93,9 +93,14 @@ void check_saved(const Tape& tape, const NamedVars& outputs) {
 TEST_CASE("losses in mode train, with dropout and scans; gradients before and after saving") {
   const std::vector<std::pair<std::string, std::string>> gpt2 = {
       {"vocab_size", "11"}, {"n_positions", "8"}, {"n_embd", "12"}, {"n_layer", "2"}, {"n_head", "3"}};
-  const std::vector<std::pair<std::string, std::string>> transformer = {
-      {"source_vocab_size", "13"}, {"target_vocab_size", "11"}, {"d_model", "8"}, {"heads", "2"}, {"d_ff", "12"}, {"shared_embeddings", "false"},
-      {"encoder_layers", "1"},     {"decoder_layers", "2"}};
+  const std::vector<std::pair<std::string, std::string>> transformer = {{"source_vocab_size", "13"},
+                                                                        {"target_vocab_size", "11"},
+                                                                        {"d_model", "8"},
+                                                                        {"heads", "2"},
+                                                                        {"d_ff", "12"},
+                                                                        {"shared_embeddings", "false"},
+                                                                        {"encoder_layers", "1"},
+                                                                        {"decoder_layers", "2"}};
   std::vector<Case> cases;
   cases.push_back({"gpt2", model_of("gpt2", gpt2), "loss", {{"b", 2}, {"t", 6}}});
   cases.push_back({"transformer", model_of("transformer", transformer), "loss", {{"b", 2}, {"s", 4}, {"t", 5}}});

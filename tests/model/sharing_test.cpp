@@ -51,7 +51,8 @@ TEST_CASE("functions that cannot be shared are refused with their place") {
 namespace {
 const std::string scales = R"json("scales.json": {"xtape": 2, "blocks": {"scale": {"hyper": {"by": null},
   "weights": {"w": {"shape": [], "init": "constant", "value": "by"}}, "inputs": ["x"], "result": "x * w"}}})json";
-const std::string base = R"json("base.json": {"xtape": 2, "name": "base", "about": "Two scales.", "use": ["scales.json"],
+const std::string base =
+    R"json("base.json": {"xtape": 2, "name": "base", "about": "Two scales.", "use": ["scales.json"],
   "hyper": {"by": 2, "other": "by + 1"},
   "blocks": {"plus": {"modules": {"scale": {"block": "scale", "pass": ["by"]}}, "inputs": ["x"], "result": "1 + scale(x)"}},
   "model": {"modules": {"a": {"block": "scale", "by": "other"}, "b": {"block": "plus"}}, "functions": {
@@ -61,7 +62,8 @@ const std::string base = R"json("base.json": {"xtape": 2, "name": "base", "about
 /// A model that extends `base`.
 std::string extending(const std::string& rest, const std::string& files = scales + ", " + base,
                       const std::string& version = "2") {
-  return R"json({"xtape": )json" + version + R"json(, "extends": "base.json", "files": {)json" + files + "}" + rest + "}";
+  return R"json({"xtape": )json" + version + R"json(, "extends": "base.json", "files": {)json" + files + "}" + rest +
+         "}";
 }
 
 float of_one(Model& model, const std::string& function) {
@@ -108,8 +110,9 @@ TEST_CASE("a definition that extends another replaces blocks of the files that t
 TEST_CASE("what extends another is kept in one text, and can itself be extended") {
   const std::string middle =
       R"json("middle.json": {"xtape": 2, "extends": "base.json", "hyper": {"by": 5, "more": 7}})json";
-  Model model = Model::parse(R"json({"xtape": 2, "extends": "middle.json", "files": {)json" + scales + ", " + base + ", " +
-                             middle + R"json(}, "use": ["scales.json"], "hyper": {"other": "more"}, "model": {"functions": {
+  Model model =
+      Model::parse(R"json({"xtape": 2, "extends": "middle.json", "files": {)json" + scales + ", " + base + ", " +
+                   middle + R"json(}, "use": ["scales.json"], "hyper": {"other": "more"}, "model": {"functions": {
                              "h": {"inputs": {"x": "float [n]"}, "result": "f(x) + more"}}}})json");
   CHECK(of_one(model, "h") == 1 + 5 * 7 + 7);
   Model again = Model::parse(model.definition_text());
@@ -138,8 +141,8 @@ TEST_CASE("a definition that extends another changes parts of a block, of a modu
   CHECK(of_one(used, "f") == 1 + 2 * (3 + 100) + 100);
 
   const std::string shared = R"json(, "shared.json": {"result": "x * w + 100"})json";
-  Model from_file =
-      Model::parse(extending(R"json(, "blocks": {"scale": {"change": "shared.json"}})json", scales + ", " + base + shared));
+  Model from_file = Model::parse(
+      extending(R"json(, "blocks": {"scale": {"change": "shared.json"}})json", scales + ", " + base + shared));
   CHECK(of_one(from_file, "f") == 1 + 2 * (3 + 100) + 100);
   CHECK(from_file.definition_text().find("shared.json") == std::string::npos);
 
@@ -197,8 +200,8 @@ TEST_CASE("null removes a function that a definition inherits") {
   const std::string error = test::error_of([&] { removing(R"json({"gg": null})json"); });
   CHECK_MESSAGE(error.find("there is no 'gg' to remove; did you mean 'g'?") != std::string::npos, error);
   const std::string read = test::error_of([&] { removing(R"json({"f": null})json"); });
-  CHECK_MESSAGE(read.find("function 'f' is removed, since its entry is null, but this line calls it") != std::string::npos,
-                read);
+  CHECK_MESSAGE(
+      read.find("function 'f' is removed, since its entry is null, but this line calls it") != std::string::npos, read);
 }
 
 TEST_CASE("null removes a function of a used file, in the definition and in its copies") {
@@ -230,9 +233,13 @@ TEST_CASE("what cannot be extended is refused with its place") {
   refused(extending("", R"json("base.json": {"xtape": 2, "extends": "base.json"})json"), "in a cycle");
   refused(extending(R"json(, "blocks": {"scale": {"change": "none.json"}})json"), "cannot find 'none.json'");
   refused(extending(R"json(, "blocks": {"scale": {"change": 3}})json"), "an object belongs here");
-  refused(extending("", R"json("base.json": {"xtape": 2, "extends": "a.json"}, "a.json": {"xtape": 2, "extends": "base.json"})json"),
-          "in a cycle");
-  refused(extending("", scales + ", " + base, "1"), "it is of version 2, but a definition can only extend one of its own version");
+  refused(
+      extending(
+          "",
+          R"json("base.json": {"xtape": 2, "extends": "a.json"}, "a.json": {"xtape": 2, "extends": "base.json"})json"),
+      "in a cycle");
+  refused(extending("", scales + ", " + base, "1"),
+          "it is of version 2, but a definition can only extend one of its own version");
   refused(extending(R"json(, "blocks": {"plus": {"inputs": ["x"], "result": "x + y"}})json"), "unknown name 'y'");
   refused(changing("", R"json(, "plu": {"change": {"result": "x"}})json"),
           "the extended file has no 'plu'; did you mean 'plus'?");
@@ -244,8 +251,10 @@ TEST_CASE("what cannot be extended is refused with its place") {
 }
 
 TEST_CASE("a version has its own words, and version 1 still loads") {
-  const std::string cell = R"json("blocks": {"cell": {"inputs": ["x", "h", "w"], "result": "w * h, h + x"}}, "model": {)json";
-  const std::string body = R"json(: {"cell": {"block": "cell"}}, "functions": {"f": {"inputs": {"x": "float [b, t, n]"}, "do": [
+  const std::string cell =
+      R"json("blocks": {"cell": {"inputs": ["x", "h", "w"], "result": "w * h, h + x"}}, "model": {)json";
+  const std::string body =
+      R"json(: {"cell": {"block": "cell"}}, "functions": {"f": {"inputs": {"x": "float [b, t, n]"}, "do": [
     "ones = x[:, :, 0] > 0", "ys, h = scan(cell, x, init=x[:, 0], )json";
   const auto text = [&](const std::string& version, const std::string& key, const std::string& arguments) {
     return R"json({"xtape": )json" + version + ", " + cell + "\"" + key + "\"" + body + arguments +
@@ -276,7 +285,8 @@ TEST_CASE("pass hands parameters and given parts down under their own names") {
   const auto refused = [](const std::string& pass) {
     return test::error_of([&] {
       Model::parse(R"json({"xtape": 2, "blocks": {"scale": {"hyper": {"by": 1}, "inputs": ["x"], "result": "x * by"}},
-        "model": {"modules": {"a": {"block": "scale", "pass": )json" + pass + R"json(}}, "functions": {
+        "model": {"modules": {"a": {"block": "scale", "pass": )json" +
+                   pass + R"json(}}, "functions": {
         "f": {"inputs": {"x": "float [n]"}, "result": "a(x)"}}}})json");
     });
   };
@@ -353,11 +363,13 @@ TEST_CASE("one entry describes several parts, each with weights of its own") {
 TEST_CASE("what a file or block calls otherwise now is said where the name of before is used") {
   const auto refused = [](const std::string& block, const std::string& setting, const ModelOptions& options = {}) {
     return test::error_of([&] {
-      Model::parse(R"json({"xtape": 2, "use": ["maps.json"], "hyper": {"d_model": 3}, "renamed": {"width": "d_model"}, "files": {
+      Model::parse(
+          R"json({"xtape": 2, "use": ["maps.json"], "hyper": {"d_model": 3}, "renamed": {"width": "d_model"}, "files": {
         "maps.json": {"xtape": 2, "renamed": {"widen": "scale"}, "blocks": {"scale": {"hyper": {"by": 2},
         "renamed": {"times": "by"}, "inputs": ["x"], "result": "x * by"}}}}, "model": {"modules": {"a": {"block": ")json" +
-                       block + "\"" + setting + R"json(}}, "functions": {"f": {"inputs": {"x": "float [d_model]"}, "result": "a(x)"}}}})json",
-                   options);
+              block + "\"" + setting +
+              R"json(}}, "functions": {"f": {"inputs": {"x": "float [d_model]"}, "result": "a(x)"}}}})json",
+          options);
     });
   };
   CHECK(refused("scale", "").empty());
@@ -375,18 +387,21 @@ TEST_CASE("a hyper-parameter that an extending file sets must have an effect") {
     return test::error_of([&] { Model::parse(extending(rest), {}, "mine.json"); });
   };
   const std::string unused = error_with(R"json(, "hyper": {"othr_factor": 1})json");
-  CHECK_MESSAGE(unused.find("hyper-parameter 'othr_factor' has no effect: no line mentions it; those with an effect are "
-                            "by, other\n") != std::string::npos,
-                unused);
+  CHECK_MESSAGE(
+      unused.find("hyper-parameter 'othr_factor' has no effect: no line mentions it; those with an effect are "
+                  "by, other\n") != std::string::npos,
+      unused);
   CHECK(error_with(R"json(, "hyper": {"by_other": 1, "mine": "by_other"})json").find("'mine' has no effect") !=
         std::string::npos);
   // A parameter of a block has the name, and lines mean the parameter.
-  const std::string block = R"json(, "blocks": {"k": {"hyper": {"factor": 1}, "inputs": ["x"], "result": "x * factor"}})json";
+  const std::string block =
+      R"json(, "blocks": {"k": {"hyper": {"factor": 1}, "inputs": ["x"], "result": "x * factor"}})json";
   CHECK(error_with(R"json(, "hyper": {"factor": 2})json" + block).find("'factor' has no effect") != std::string::npos);
-  for (const std::string& rest : std::vector<std::string>{
-           R"json(, "hyper": {"mine": 2, "by": "mine"})json", R"json(, "hyper": {"vocab_size": 7})json",
-           R"json(, "hyper": {"factor": 2}, "defaults": {"pass": ["factor"]})json" + block,
-           R"json(, "hyper": {"n": 2}, "model": {"functions": {"h": {"inputs": {"x": "float [n]"}, "result": "x"}}})json"})
+  for (
+      const std::string& rest : std::vector<std::string>{
+          R"json(, "hyper": {"mine": 2, "by": "mine"})json", R"json(, "hyper": {"vocab_size": 7})json",
+          R"json(, "hyper": {"factor": 2}, "defaults": {"pass": ["factor"]})json" + block,
+          R"json(, "hyper": {"n": 2}, "model": {"functions": {"h": {"inputs": {"x": "float [n]"}, "result": "x"}}})json"})
     CHECK_MESSAGE(error_with(rest) == "", rest);
   // An inherited one may have lost its effect; a copy then has it too.
   const std::string lost = R"json(, "model": {"modules": {"a": {"block": "plus"}, "b": {"block": "plus"}}},

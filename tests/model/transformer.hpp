@@ -22,7 +22,7 @@ inline Model load(const Settings& more = {}, Dtype dtype = Dtype::float64) {
   ModelOptions options;
   options.dtype = dtype;
   options.seed = 3;
-  options.hyper = {{"d_model", "8"},          {"d_ff", "12"},         {"heads", "2"},
+  options.hyper = {{"d_model", "8"},        {"d_ff", "12"},          {"heads", "2"},
                    {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", std::to_string(vocabulary)}};
   for (const auto& [name, value] : more) {
     const auto same = [&name = name](const auto& each) { return each.first == name; };

@@ -25,8 +25,7 @@ Gradients gradients(const Model& model, const Passes& passes, Mode mode) {
   options.passes = passes;
   options.seed = 9;
   Player player(tape, outputs, options);
-  player.play({{inputs[0].value, batch.source}, {inputs[1].value, batch.tokens}, {inputs[2].value, batch.targets}},
-              2);
+  player.play({{inputs[0].value, batch.source}, {inputs[1].value, batch.tokens}, {inputs[2].value, batch.targets}}, 2);
   for (const Var& output : outputs)
     if (output.dtype() == Dtype::float64)
       found.values.push_back(player.value<double>(output));
@@ -154,8 +153,8 @@ TEST_CASE("tied tables are one weight, whose gradient is the sum of those of its
     for (const double each : of(untied, name + "_embedding.weight")) largest = std::max(largest, std::abs(each));
     CHECK(largest > 1e-6);
   }
-  const Values sum =
-      of(untied, "source_embedding.weight") + of(untied, "target_embedding.weight") + of(untied, "output_embedding.weight");
+  const Values sum = of(untied, "source_embedding.weight") + of(untied, "target_embedding.weight") +
+                     of(untied, "output_embedding.weight");
   CHECK(test::same(of(tied, "source_embedding.weight"), sum));
 }
 
@@ -197,8 +196,8 @@ TEST_CASE("the Transformer's first weights") {
 TEST_CASE("what does not fit together is refused, with the line and the reason") {
   CHECK(holds(refusal({{"heads", "3"}}),
               "heads must divide d_model (d_model = 8, heads = 3)\n    require(d_model % heads == 0"));
-  CHECK(
-      holds(refusal({{"heads", "3"}}), "block 'multi_head' (module encoder.0.self_attention.sublayer.attention), line "));
+  CHECK(holds(refusal({{"heads", "3"}}),
+              "block 'multi_head' (module encoder.0.self_attention.sublayer.attention), line "));
   CHECK(refusal({{"heads", "3"}, {"attention", "single_head"}}).empty());
   CHECK(
       holds(refusal({{"target_vocab_size", "12"}}), "shared_embeddings needs source_vocab_size == target_vocab_size"));

@@ -184,7 +184,8 @@ TEST_CASE("statistics start as copies, and a name alone finds what is there") {
   const Parameters found(tape, static_cast<const Store&>(p.store()));
   CHECK(error_of([&] { found("v"); }).find("(Parameters with a seed would make it)") != std::string::npos);
   Parameters none(tape, 1);
-  CHECK(error_of([&] { Step(sum(p("weight")), none, Sgd{0.1}); }).find("there are no weights yet") != std::string::npos);
+  CHECK(error_of([&] { Step(sum(p("weight")), none, Sgd{0.1}); }).find("there are no weights yet") !=
+        std::string::npos);
 }
 
 TEST_CASE("errors of parameters name the line, and both types") {

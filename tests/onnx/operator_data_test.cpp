@@ -14,12 +14,12 @@
 #include <set>
 #include <sstream>
 
+#include "base/arrays/visit.hpp"
 #include "base/files/files.hpp"
-#include "onnx/messages.hpp"
 #include "needs.hpp"
+#include "onnx/messages.hpp"
 #include "onnx/node_call.hpp"
 #include "source_root.hpp"
-#include "base/arrays/visit.hpp"
 #include "xtape/gradcheck.hpp"
 #include "xtape/onnx.hpp"
 #include "xtape/player.hpp"

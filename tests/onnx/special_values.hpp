@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/arrays/visit.hpp"
 #include "op_files.hpp"
 #include "op_samples.hpp"
 #include "round_trip.hpp"
-#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::special_values {

@@ -64,7 +64,7 @@ TEST_CASE("op top_k: descending order, ties keep their order, gradients, golden 
   CHECK(top_k(x, 0).first.shape() == Shape{2, 0});
   check_gradients([](const Vars& v) { return Vars{square(top_k(v[0], 2).first)}; },
                   {xt::xarray<double>{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}}});
-  CHECK_THROWS_WITH_AS(
-      top_k(x, 5), "top_k: k must be between 0 and the size of axis 1, got k 5 and shape (2, 4)", ShapeError);
+  CHECK_THROWS_WITH_AS(top_k(x, 5), "top_k: k must be between 0 and the size of axis 1, got k 5 and shape (2, 4)",
+                       ShapeError);
   CHECK_THROWS_AS(top_k(tape.input("s", {}), 0), ShapeError);
 }

@@ -183,7 +183,8 @@ void check_wrapping() {
 TEST_CASE("integers wrap on overflow, as in NumPy") {
   check_wrapping<std::int32_t>();
   check_wrapping<std::int64_t>();
-  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                         most = std::numeric_limits<std::int64_t>::max();
   CHECK(played<std::int64_t>([](const Vars& x) { return sum(x[0]); }, {{most, 1}}).to<std::int64_t>()() == least);
   CHECK(played<std::int64_t>([](const Vars& x) { return cumsum(x[0]); }, {{most, 1}}).to<std::int64_t>() ==
         listed<std::int64_t>({most, least}));

@@ -60,5 +60,6 @@ TEST_CASE("op batch_norm_training: refuses what does not fit") {
       "batch_norm_training: weight must have one number for each of the 4 channels of x, (2, 4, 3), got (3,)",
       ShapeError);
   CHECK_THROWS_WITH_AS(batch_norm_training(tape.input("row", {4})),
-                       "batch_norm_training: needs x with a batch and channels as its first axes, got (4,)", ShapeError);
+                       "batch_norm_training: needs x with a batch and channels as its first axes, got (4,)",
+                       ShapeError);
 }

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "played.hpp"
 #include "ops/recording/op_helpers.hpp"
+#include "played.hpp"
 #include "xtape/ops.hpp"
 
 using namespace xtape;

@@ -76,7 +76,9 @@ void check_same_bits(const std::vector<Array>& a, const std::vector<Array>& b) {
   }
 }
 
-Vars once(const Block& block, const Vars& inputs) { return checkpoint(block, inputs); }
+Vars once(const Block& block, const Vars& inputs) {
+  return checkpoint(block, inputs);
+}
 
 Vars twice_nested(const Block& block, const Vars& inputs) {
   return checkpoint([&](const Vars& in) { return checkpoint(block, in); }, inputs);

@@ -45,5 +45,6 @@ TEST_CASE("op clip: integers stay exact with bounds of any size") {
                        DtypeError);
   CHECK_THROWS_WITH_AS(clip(i, 3000000000, inf),
                        "clip: low 3000000000 does not fit int32, "
-                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
+                       "which holds the integers from -2147483648 to 2147483647: use int64",
+                       DtypeError);
 }

@@ -1,3 +1,5 @@
+#include "xtape/ops/convolution.hpp"
+
 #include <doctest/doctest.h>
 
 #include <type_traits>
@@ -6,7 +8,6 @@
 #include "played.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
-#include "xtape/ops/convolution.hpp"
 #include "xtape/vmap.hpp"
 
 using namespace xtape;
@@ -46,7 +47,10 @@ TEST_CASE("op conv: sums products over channels and windows") {
     return sum;
   };
   const Doubles y = played_one(
-      [](const Vars& v) { return conv2d(v[0], v[1], v[2], {2, 1}, {1, 2}, {1, 3}, 2); }, {x, w, bias});
+      [](const Vars& v) {
+        return conv2d(v[0], v[1], v[2], {2, 1}, {1, 2}, {1, 3}, 2);
+      },
+      {x, w, bias});
   CHECK(near(y, made_from({2, 6, 3, 8}, expected), 1e-13));
 }
 
@@ -105,9 +109,7 @@ TEST_CASE("op conv_transpose: is the adjoint of conv, also where windows leave e
 TEST_CASE("op conv: for one example after the other, with weights that differ or not") {
   const Doubles x = numbers({3, 2, 4, 6}, 1), w = numbers({3, 4, 2, 3}, 2);
   for (const bool differ : {false, true}) {
-    const auto one = [](const Var& of, const Var& weight) {
-      return conv1d(of, weight, {}, {2}, 1, {1}, 2);
-    };
+    const auto one = [](const Var& of, const Var& weight) { return conv1d(of, weight, {}, {2}, 1, {1}, 2); };
     const std::vector<Doubles> both = played(
         [&](const Vars& v) {
           const Var first = squeeze(slice(v[1], {0}, {1}), {0});

@@ -30,9 +30,8 @@ TEST_CASE("op mod: exact multiples give a zero of the divisor's sign, and infini
 }
 
 TEST_CASE("op floor_divide: quotients are rounded down, as in Python") {
-  check_binary(floor_divide, [](auto a, auto b) {
-    return std::floor(static_cast<double>(a) / static_cast<double>(b));
-  });
+  check_binary(floor_divide,
+               [](auto a, auto b) { return std::floor(static_cast<double>(a) / static_cast<double>(b)); });
   const auto divide = [](const Vars& x) { return floor_divide(x[0], x[1]); };
   const Array y = played<double>(divide, {{7, -7, 1, -1, 1, -1, 0.3, 6}, {2, 2, inf32, inf32, 0, 0, 0.1, -0.5}});
   CHECK(y.to<double>() == xt::xarray<double>{3, -4, 0, -1, inf32, -inf32, 2, -12});  // 0.3 is less than 3 times 0.1
@@ -47,8 +46,8 @@ TEST_CASE("op floor_divide: quotients are rounded down, as in Python") {
 TEST_CASE("op floor_divide: integers are divided exactly, and divisors 0 and -1 do not trap") {
   constexpr auto lowest = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
   const auto divide = [](const Vars& x) { return floor_divide(x[0], x[1]); };
-  const Array y = played<std::int64_t>(divide, {{greatest, lowest, -7, 7, 7, lowest, lowest, 5},
-                                                {2, 3, 2, -2, 0, -1, greatest, lowest}});
+  const Array y = played<std::int64_t>(
+      divide, {{greatest, lowest, -7, 7, 7, lowest, lowest, 5}, {2, 3, 2, -2, 0, -1, greatest, lowest}});
   CHECK(y.to<std::int64_t>() ==
         xt::xarray<std::int64_t>{4611686018427387903, -3074457345618258603, -4, -4, 0, lowest, -2, -1});
   constexpr auto lowest32 = std::numeric_limits<std::int32_t>::min();

@@ -183,8 +183,8 @@ TEST_CASE("op einsum: axis labels may be words") {
                        doctest::Contains("has words as axis labels, so it needs '->'"), ShapeError);
   CHECK_THROWS_WITH_AS(einsum("b query head d, b key head 2 -> b", q, k),
                        doctest::Contains("'2' is not a valid name of an axis"), ShapeError);
-  CHECK_THROWS_WITH_AS(einsum("b key head d, b key head d -> b head", q, k),
-                       doctest::Contains("; k is key, h is head"), ShapeError);
+  CHECK_THROWS_WITH_AS(einsum("b key head d, b key head d -> b head", q, k), doctest::Contains("; k is key, h is head"),
+                       ShapeError);
 }
 
 TEST_CASE("op einsum: errors name the mistake") {

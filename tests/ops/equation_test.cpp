@@ -1,7 +1,7 @@
 // Translation of einsum's words to letters.
-#include <doctest/doctest.h>
-
 #include "ops/linear_algebra/equation.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace xtape;
 

@@ -126,7 +126,8 @@ bool play(const Recorded& made) {
   }
   CHECK(played.size() != 1);
   if (played.size() < 2) return false;
-  for (std::size_t i = 0; i < played[0].size(); ++i) CHECK(near(played[0][i], played[1][i], 1e-4));  // tolerance of float32
+  for (std::size_t i = 0; i < played[0].size(); ++i)
+    CHECK(near(played[0][i], played[1][i], 1e-4));  // tolerance of float32
   return true;
 }
 
@@ -186,7 +187,8 @@ TEST_CASE("every op refuses operands of other ranks, or records types that array
     if (row->name == "scan") continue;  // it needs a body
     const Sample sample = sample_of(*row);
     for (std::size_t k = 0; k < sample.inputs.size(); ++k)
-      for (const Shape& shape : {Shape{}, Shape{3}, Shape{3, 3}, Shape{3, 3, 3}, Shape{2, 3, 3, 3}, Shape{0}, Shape{2, 0}}) {
+      for (const Shape& shape :
+           {Shape{}, Shape{3}, Shape{3, 3}, Shape{3, 3, 3}, Shape{2, 3, 3, 3}, Shape{0}, Shape{2, 0}}) {
         Types inputs = sample.inputs;
         inputs[k].shape = shape;
         CAPTURE(k);

@@ -18,7 +18,8 @@ bool checks(const std::function<Vars(const Vars&)>& function, const std::vector<
   const GradcheckReport first = gradcheck(function, points);
   GradcheckOptions options;
   options.second = true;
-  const GradcheckReport second = gradcheck([&](const Vars& x) { return Vars{square(function(x)[0])}; }, points, options);
+  const GradcheckReport second =
+      gradcheck([&](const Vars& x) { return Vars{square(function(x)[0])}; }, points, options);
   INFO(first.message, second.message);
   CHECK(first.passed);
   CHECK(second.passed);
@@ -133,7 +134,8 @@ TEST_CASE("indices out of range are errors, and nothing is written") {
   Tape tape;
   const Var x = tape.input("x", {3, 2});
   const Var indices = tape.input("indices", {2}, Dtype::int32);
-  const Caller at = Caller::here(); const Var y = take(x, indices);
+  const Caller at = Caller::here();
+  const Var y = take(x, indices);
   const Var z = index_add(x, 0, indices, tape.constant(0.0, Dtype::float32) + take(x, indices));
   Player player(tape, {y, z});
   const xt::xarray<float> values = xt::ones<float>({3, 2});
@@ -167,7 +169,8 @@ TEST_CASE("a product and an embedding's gradient are summed in one array") {
   plain.passes = Passes::reference();
   Player reference(tape, {gradient}, plain);
   for (Player* each : {&player, &reference}) each->play({{indices, Indices{4, 0, 4}}});
-  // The loss is the sum of s^2 over rows r and v of the table, for each index r, where s = sum over d of T[r, d] T[v, d].
+  // The loss is the sum of s^2 over rows r and v of the table, for each index r, where s = sum over d of T[r, d] T[v,
+  // d].
   const Doubles t = counting({5, 4});
   Doubles wanted = xt::zeros<double>({5, 4});
   for (const std::size_t r : {4, 0, 4})

@@ -7,7 +7,8 @@
 namespace xtape {
 
 /// Compares vmap with a loop over the first axis of every input.
-inline void check_mapped_rows(const std::function<Var(const Vars&)>& function, const std::vector<xt::xarray<double>>& rows) {
+inline void check_mapped_rows(const std::function<Var(const Vars&)>& function,
+                              const std::vector<xt::xarray<double>>& rows) {
   Tape tape;
   Vars inputs, apart;
   for (const auto& each : rows) inputs.push_back(tape.parameter("x" + std::to_string(inputs.size()), ArrayView(each)));

@@ -51,8 +51,9 @@ TEST_CASE("op sort: values, equal elements, every dtype, gradients, NaN and infi
   check_sorts<std::int64_t>();
   check_gradients_on([](const Var& x) { return square(sort(x, 1, true).first); }, points);
   const auto least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
-  CHECK(played<std::int64_t>([](const Vars& x) { return sort(x[0]).first; }, {{3, most, -1, least}})
-            .to<std::int64_t>() == xt::xarray<std::int64_t>{least, -1, 3, most});
+  CHECK(
+      played<std::int64_t>([](const Vars& x) { return sort(x[0]).first; }, {{3, most, -1, least}}).to<std::int64_t>() ==
+      xt::xarray<std::int64_t>{least, -1, 3, most});
   CHECK(played<double>([](const Vars& x) { return sort(x[0]).second; }, {{not_a_number, inf, 0.0, -0.0, -inf}})
             .to<std::int64_t>() == xt::xarray<std::int64_t>{4, 2, 3, 1, 0});
   Tape tape;
@@ -94,8 +95,11 @@ TEST_CASE("op nanmedian: values, gradients, integers") {
 }
 TEST_CASE("op quantile: values, gradients of x and q, infinities, errors") {
   check_golden("ops_order.json", "quantile");
-  check_gradients([](const Vars& v) { return Vars{square(quantile(v[0], v[1], {0, 2}))}; },
-                  {points, listed<double>({0.13, 0.52, 0.9})});
+  check_gradients(
+      [](const Vars& v) {
+        return Vars{square(quantile(v[0], v[1], {0, 2}))};
+      },
+      {points, listed<double>({0.13, 0.52, 0.9})});
   check_gradients([](const Vars& v) { return Vars{square(quantile(v[0], 0.3, {1}, true))}; }, {points});
   CHECK(played<double>([](const Vars& x) { return quantile(x[0], 1.0); }, {{1, inf}}).as<double>()[0] == inf);
   check_mapped_rows([](const Vars& x) { return quantile(x[0], x[1], {0}); }, {points, {{0.25, 0.5}, {0.75, 1.0}}});

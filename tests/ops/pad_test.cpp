@@ -28,11 +28,16 @@ TEST_CASE("op pad: rows of any length, between values at any side, in any layout
     Shape shape;
     std::vector<std::int64_t> before, after;
   };
-  for (const Padding& each : {Padding{{3, 4, 5, 6}, {0, 0, 1, 1}, {0, 0, 1, 1}}, {{2, 3, 7, 33}, {0, 2, 0, 3}, {1, 0, 4, 0}},
-                              {{2, 5, 4, 8}, {1, 1, 0, 0}, {0, 2, 0, 0}}, {{1, 2, 3, 1100}, {0, 0, 2, 0}, {0, 1, 0, 5}},
-                              {{2, 2, 2, 9000}, {0, 1, 0, 0}, {0, 1, 0, 1}}, {{1, 1, 2, 20000}, {0, 0, 0, 3}, {0, 2, 0, 1}},
-                              {{3, 2, 1, 8}, {0, 0, 0, 0}, {0, 0, 0, 0}}, {{4, 1, 5, 17}, {2, 0, 1, 0}, {2, 0, 1, 0}}})
-    for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::int32, Dtype::bfloat16, Dtype::int8, Dtype::boolean})
+  for (const Padding& each : {Padding{{3, 4, 5, 6}, {0, 0, 1, 1}, {0, 0, 1, 1}},
+                              {{2, 3, 7, 33}, {0, 2, 0, 3}, {1, 0, 4, 0}},
+                              {{2, 5, 4, 8}, {1, 1, 0, 0}, {0, 2, 0, 0}},
+                              {{1, 2, 3, 1100}, {0, 0, 2, 0}, {0, 1, 0, 5}},
+                              {{2, 2, 2, 9000}, {0, 1, 0, 0}, {0, 1, 0, 1}},
+                              {{1, 1, 2, 20000}, {0, 0, 0, 3}, {0, 2, 0, 1}},
+                              {{3, 2, 1, 8}, {0, 0, 0, 0}, {0, 0, 0, 0}},
+                              {{4, 1, 5, 17}, {2, 0, 1, 0}, {2, 0, 1, 0}}})
+    for (const Dtype dtype :
+         {Dtype::float64, Dtype::float32, Dtype::int32, Dtype::bfloat16, Dtype::int8, Dtype::boolean})
       for (const bool turned : {false, true}) {
         CAPTURE(to_string(each.shape));
         CAPTURE(name_of(dtype));
@@ -130,7 +135,8 @@ TEST_CASE("op pad: the value of integers is exact, or an error") {
   CHECK(player.value<std::int64_t>(padded) == xt::xarray<std::int64_t>{odd, 7});
   CHECK_THROWS_WITH_AS(pad(tape.input("x", {2}, Dtype::int32), {1}, {1}, 0.5),
                        "pad: value 0.5 does not fit int32, "
-                       "which holds the integers from -2147483648 to 2147483647: use a float dtype", DtypeError);
+                       "which holds the integers from -2147483648 to 2147483647: use a float dtype",
+                       DtypeError);
 }
 
 TEST_CASE("op shift_right: the value of integers is exact, or an error, in every mode") {

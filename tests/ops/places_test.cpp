@@ -19,7 +19,9 @@
 using namespace xtape;
 
 namespace {
-std::string place_of(const Var& var) { return to_string(var.node().site); }
+std::string place_of(const Var& var) {
+  return to_string(var.node().site);
+}
 
 template <class Body>
 std::string error_of(const Body& body) {
@@ -69,8 +71,8 @@ TEST_CASE("numbers of every arithmetic type may be used with a var, on either si
     CHECK((number - x).type() == (x - number).type());
     CHECK((number * x).type() == (x * number).type());
     CHECK((number / x).type() == (x / number).type());
-    for (const Var& y : {number == x, x == number, number != x, x != number, number < x, x < number, number <= x,
-                         x <= number, number > x, x > number, number >= x, x >= number})
+    for (const Var& y : {number == x, x == number, number != x, x != number,
+                         number<x, x<number, number <= x, x <= number, number> x, x> number, number >= x, x >= number})
       CHECK(y.dtype() == Dtype::boolean);
     const bool whole = std::is_integral_v<T>;
     CHECK((number * x).dtype() == (whole ? Dtype::int64 : Dtype::float32));
@@ -114,12 +116,12 @@ TEST_CASE("literals that the dtype cannot hold are refused, and the error names 
   Tape tape;
   const Var x = tape.input("x", {1}, Dtype::int64), narrow = tape.input("narrow", {1}, Dtype::int32);
   const std::string range = ", which holds the integers from -2147483648 to 2147483647";
-  CHECK_THROWS_WITH_AS(narrow + 3000000000, ("add: the literal 3000000000 does not fit int32" + range + ": use int64").c_str(),
-                       DtypeError);
-  CHECK_THROWS_WITH_AS(-2147483649 * narrow, ("mul: the literal -2147483649 does not fit int32" + range + ": use int64").c_str(),
-                       DtypeError);
-  CHECK_THROWS_WITH_AS(tape.constant(2.5, Dtype::int32), ("the literal 2.5 does not fit int32" + range + ": use a float dtype").c_str(),
-                       DtypeError);
+  CHECK_THROWS_WITH_AS(narrow + 3000000000,
+                       ("add: the literal 3000000000 does not fit int32" + range + ": use int64").c_str(), DtypeError);
+  CHECK_THROWS_WITH_AS(-2147483649 * narrow,
+                       ("mul: the literal -2147483649 does not fit int32" + range + ": use int64").c_str(), DtypeError);
+  CHECK_THROWS_WITH_AS(tape.constant(2.5, Dtype::int32),
+                       ("the literal 2.5 does not fit int32" + range + ": use a float dtype").c_str(), DtypeError);
   CHECK_THROWS_AS(tape.constant(9223372036854775808.0, Dtype::int64), DtypeError);
   CHECK_THROWS_AS(tape.constant(std::numeric_limits<double>::quiet_NaN(), Dtype::int64), DtypeError);
   CHECK_THROWS_WITH_AS(x + std::uint64_t{18446744073709551615U},
@@ -167,7 +169,8 @@ TEST_CASE("a gradient's nodes have the source location of the forward call, or o
   const Var y = exp(x);
   const Var z = sum(y * y);
   const std::size_t forward = tape.size();
-  const Caller at = Caller::here(); const Vars gradients = grad(z, {x});
+  const Caller at = Caller::here();
+  const Vars gradients = grad(z, {x});
   for (std::size_t i = forward; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
     const std::string place = to_string(node.site);
@@ -183,18 +186,24 @@ TEST_CASE("calls in a cell or a checkpoint have their own source locations") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
   Caller inside, outside;
-  outside = Caller::here(); const Var y = checkpoint([&](const Vars& in) {
-    inside = Caller::here(); return Vars{tanh(in[0])};
-  }, {x})[0];
+  outside = Caller::here();
+  const Var y = checkpoint(
+      [&](const Vars& in) {
+        inside = Caller::here();
+        return Vars{tanh(in[0])};
+      },
+      {x})[0];
   CHECK(place_of(y) == to_string(outside));
   const Tape& body = *y.node().body;
   CHECK(to_string(body.node(body.size() - 1).site) == to_string(inside));
   const ScanFunction cell = [&](const Vars& in, const Vars& states) {
-    inside = Caller::here(); const Var next = tanh(states[0] * in[0]);
+    inside = Caller::here();
+    const Var next = tanh(states[0] * in[0]);
     return std::make_pair(Vars{next}, Vars{next});
   };
   const Var first = zeros(tape, {2});
-  outside = Caller::here(); const Var steps = scan(cell, {x}, {first}).outputs[0];
+  outside = Caller::here();
+  const Var steps = scan(cell, {x}, {first}).outputs[0];
   CHECK(place_of(steps) == to_string(outside));
   const Tape& step = *steps.node().body;
   CHECK(to_string(step.node(step.size() - 1).site) == to_string(inside));
@@ -222,7 +231,8 @@ TEST_CASE("a scope with its own location replaces the program's line") {
     CHECK(error_of([&] { x + tape.input("y", {3}); }).find("add: ") != std::string::npos);
   }
   const auto guard = tape.in_scope(std::make_shared<const Scope>(Scope{"h.0", ""}), 0);
-  const Caller at = Caller::here(); const Var y = tanh(x);
+  const Caller at = Caller::here();
+  const Var y = tanh(x);
   CHECK(place_of(y) == "h.0 (" + to_string(at) + ")");
 }
 
@@ -242,19 +252,26 @@ TEST_CASE("an error while recording begins with the program's file and line") {
   is("tanh: an empty var: it was never recorded");
   at = Caller::here(), error = error_of([&] { grad(x, {Tape().input("z", {1})}); });
   CHECK(error.find(to_string(at) + ": ") == 0);
-  const std::string shapes = "add: shapes (2,) and (3,) do not broadcast: counted from the back, sizes must be equal or 1";
+  const std::string shapes =
+      "add: shapes (2,) and (3,) do not broadcast: counted from the back, sizes must be equal or 1";
   // For a function that the program passes in, the error has the line inside it, once.
   Caller inside;
   error = error_of([&] {
-    checkpoint([&](const Vars& in) {
-      inside = Caller::here(); return Vars{in[0] + y};
-    }, {x});
+    checkpoint(
+        [&](const Vars& in) {
+          inside = Caller::here();
+          return Vars{in[0] + y};
+        },
+        {x});
   });
   CHECK(error == to_string(inside) + ": " + shapes);
   error = error_of([&] {
-    scan([&](const Vars& in, const Vars&) {
-      inside = Caller::here(); return std::make_pair(Vars{in[0] + x + y}, Vars{});
-    }, {x}, {}, ScanOptions{0, false, {}});
+    scan(
+        [&](const Vars& in, const Vars&) {
+          inside = Caller::here();
+          return std::make_pair(Vars{in[0] + x + y}, Vars{});
+        },
+        {x}, {}, ScanOptions{0, false, {}});
   });
   CHECK(error == to_string(inside) + ": " + shapes);
   at = Caller::here(), error = error_of([&] { checkpoint([](const Vars&) { return Vars(); }, {x}); });

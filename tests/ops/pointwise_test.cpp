@@ -36,8 +36,9 @@ TEST_CASE("op nan_to_num: values, gradients, the greatest number of each dtype")
   check_golden("ops_elementwise.json", "nan_to_num", 1e-12, 0);
   check_gradients_at([](const Var& x) { return square(nan_to_num(x)); }, {-0.7, 0.4, 2});
   const float inf = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
-  CHECK(played<float>([](const Vars& x) { return nan_to_num(x[0], 1e300); }, {{inf, -inf, std::nanf("")}})
-            .to<float>() == xt::xarray<float>{most, -most, inf});
+  CHECK(
+      played<float>([](const Vars& x) { return nan_to_num(x[0], 1e300); }, {{inf, -inf, std::nanf("")}}).to<float>() ==
+      xt::xarray<float>{most, -most, inf});
   CHECK(played<float>([](const Vars& x) { return nan_to_num(x[0], 2, 1e300, -3); }, {{inf, -inf, std::nanf("")}})
             .to<float>() == xt::xarray<float>{most, -3, 2});
   for (const auto& [half, greatest] : {std::pair(Dtype::bfloat16, 0x1.FEp127f), std::pair(Dtype::float16, 65504.0f)}) {

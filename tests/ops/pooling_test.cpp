@@ -68,8 +68,11 @@ TEST_CASE("op max_pool: gradients") {
   check_gradient([](const Vars& v) { return square(max_pool2d(v[0], 2, 1)); }, {numbers({1, 2, 4, 3})});
 }
 TEST_CASE("op avg_pool: gradients") {
-  check_gradient([](const Vars& v) { return square(avg_pool2d(v[0], {3, 2}, {1}, {1}, false, false)); },
-                 {numbers({1, 2, 4, 3})});
+  check_gradient(
+      [](const Vars& v) {
+        return square(avg_pool2d(v[0], {3, 2}, {1}, {1}, false, false));
+      },
+      {numbers({1, 2, 4, 3})});
   check_gradient([](const Vars& v) { return square(avg_pool1d(v[0], {2})); }, {numbers({2, 5})});
 }
 TEST_CASE("op adaptive_max_pool: gradients") {
@@ -84,8 +87,10 @@ TEST_CASE("op adaptive_avg_pool: gradients") {
 TEST_CASE("op avg_pool: refuses what does not fit") {
   Tape tape;
   const Var x = tape.input("x", {2, 3, 5});
-  CHECK_THROWS_WITH_AS(max_pool1d(x, {7}), "max_pool: a window over 7 elements does not fit axis 2 of (2, 3, 5) with "
-                                           "padding 0", ShapeError);
+  CHECK_THROWS_WITH_AS(max_pool1d(x, {7}),
+                       "max_pool: a window over 7 elements does not fit axis 2 of (2, 3, 5) with "
+                       "padding 0",
+                       ShapeError);
   CHECK_THROWS_AS(avg_pool1d(x, {3}, {1}, {2}), ShapeError);
   CHECK_THROWS_AS(avg_pool1d(x, {3}, {0}), ShapeError);
   CHECK_THROWS_AS(avg_pool1d(x, {3, 3}), ShapeError);

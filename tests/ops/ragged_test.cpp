@@ -115,23 +115,28 @@ TEST_CASE("op ragged_dot: weights of halves are read as they are") {
 TEST_CASE("op ragged_dot: errors name the group, and shapes that do not fit") {
   Tape tape;
   const Var x = tape.input("x", {4, 2}), w = tape.input("w", {2, 2, 3}), sizes = tape.input("sizes", {2}, Dtype::int32);
-  const Caller at = Caller::here(); const Var y = ragged_dot(x, w, sizes);
+  const Caller at = Caller::here();
+  const Var y = ragged_dot(x, w, sizes);
   Player player(tape, {y});
   const xt::xarray<float> ones = xt::ones<float>({4, 2}), weights = xt::ones<float>({2, 2, 3});
   const auto error_with = [&](const xt::xarray<std::int32_t>& given) {
     return test::error_of([&] { player.play({{x, ones}, {w, weights}, {sizes, given}}); });
   };
   const std::string where = to_string(at) + ": ragged_dot: group 1 has size ";
-  CHECK(error_with({1, -1}) == where + "-1: it must be between 0 and 3, the number of rows that the groups before it leave");
-  CHECK(error_with({3, 2}) == where + "2: it must be between 0 and 1, the number of rows that the groups before it leave");
+  CHECK(error_with({1, -1}) ==
+        where + "-1: it must be between 0 and 3, the number of rows that the groups before it leave");
+  CHECK(error_with({3, 2}) ==
+        where + "2: it must be between 0 and 1, the number of rows that the groups before it leave");
   CHECK(error_with({3, 1}).empty());
-  CHECK_THROWS_WITH_AS(ragged_dot(x, x, sizes),
-                       "ragged_dot: x [m, k], weights [g, k, n], and group_sizes [g] are needed, got (4, 2), (4, 2) and (2,)",
-                       ShapeError);
-  CHECK_THROWS_WITH_AS(ragged_dot(x, tape.input("v", {3, 2, 3}), sizes),
-                       "ragged_dot: 'weights' of shape (3, 2, 3) must have shape (2, 2, 3), a matrix for each group, with "
-                       "a row for each column of x",
-                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      ragged_dot(x, x, sizes),
+      "ragged_dot: x [m, k], weights [g, k, n], and group_sizes [g] are needed, got (4, 2), (4, 2) and (2,)",
+      ShapeError);
+  CHECK_THROWS_WITH_AS(
+      ragged_dot(x, tape.input("v", {3, 2, 3}), sizes),
+      "ragged_dot: 'weights' of shape (3, 2, 3) must have shape (2, 2, 3), a matrix for each group, with "
+      "a row for each column of x",
+      ShapeError);
   CHECK_THROWS_WITH_AS(ragged_dot_weights(x, tape.input("z", {3, 5}), sizes),
                        "ragged_dot_weights: 'y' of shape (3, 5) must have shape (4, 5), as many rows as x", ShapeError);
 }

@@ -123,9 +123,10 @@ TEST_CASE("op squeeze: drops axes of size 1") {
 }
 
 TEST_CASE("golden values of ops on shapes, products and indices") {
-  for (const char* op : {"reshape", "broadcast_to", "transpose", "expand_dims", "concat", "stack", "unstack", "flip",
-                         "cumsum", "split", "squeeze", "tile", "slice", "pad", "tril", "triu", "diag_embed", "einsum",
-                         "matmul", "take", "index_add", "gather", "scatter_add", "one_hot"}) {
+  for (const char* op :
+       {"reshape",    "broadcast_to", "transpose", "expand_dims", "concat",    "stack",  "unstack",     "flip",
+        "cumsum",     "split",        "squeeze",   "tile",        "slice",     "pad",    "tril",        "triu",
+        "diag_embed", "einsum",       "matmul",    "take",        "index_add", "gather", "scatter_add", "one_hot"}) {
     CAPTURE(op);
     check_golden("ops_shape.json", op);
   }

@@ -121,8 +121,7 @@ TEST_CASE("scan: a copy of what stays the same from step to step is made once") 
     const Doubles factors = numbers({6}, 2);
     player.play({{table, fed}, {xs, factors}});
     for (std::size_t i = 0; i < 6; ++i)
-      for (std::size_t j = 0; j < 5; ++j)
-        CHECK(player.tensor<double>(found)(i, j) == elements(i, j) * factors(i));
+      for (std::size_t j = 0; j < 5; ++j) CHECK(player.tensor<double>(found)(i, j) == elements(i, j) * factors(i));
   };
   double dense = 0, transposed = 0;
   look_up(false, dense);

@@ -126,9 +126,8 @@ TEST_CASE("scan: segments along the first axis, without steps, and without rows"
 TEST_CASE("scan: gradients through segments, and second ones, agree with finite differences") {
   for (const Lengths& lengths : std::vector<Lengths>{{2}, {4, 2}}) {
     check_gradients([&](const Vars& v) { return gated(v, lengths); }, simple_points(2, 5));
-    check_gradients(
-        [&](const Vars& v) { return long_short(scanned, v, in_segments(padded_backwards(v[0]), lengths)); },
-        long_short_points(5));
+    check_gradients([&](const Vars& v) { return long_short(scanned, v, in_segments(padded_backwards(v[0]), lengths)); },
+                    long_short_points(5));
   }
 }
 
@@ -158,7 +157,6 @@ TEST_CASE("scan: a cell of segments may use an outside array, look up slices, an
   points.push_back(made_from({2, 5}, [](const Shape& at) { return static_cast<double>((at[0] * 3 + at[1]) % 4); }));
   const std::vector<Doubles> truth = played(recording({}), points), found = played(recording({2}), points);
   for (std::size_t i = 0; i < truth.size(); ++i) CHECK(near(found[i], truth[i], 1e-12));
-
 }
 
 TEST_CASE("scan: tangents through segments agree with finite differences and with those of a scan without them") {

@@ -35,10 +35,12 @@ TEST_CASE("op bincount: values, gradients of weights, nothing, errors") {
   Tape tape;
   const Var bins = tape.constant(xt::xarray<std::int64_t>{{2, 0, 2}, {1, 4, 2}});
   CHECK(fast(bincount(bins, 6)).to<std::int64_t>() == xt::xarray<std::int64_t>{1, 1, 3, 0, 1, 0});
-  check_gradients([](const Vars& v) {
-    Tape on = v[0].tape();
-    return Vars{square(bincount(on.constant(xt::xarray<std::int64_t>{2, 0, 2, 1}), 4, v[0]))};
-  }, {listed<double>({0.3, 1.2, -0.7, 2.1})});
+  check_gradients(
+      [](const Vars& v) {
+        Tape on = v[0].tape();
+        return Vars{square(bincount(on.constant(xt::xarray<std::int64_t>{2, 0, 2, 1}), 4, v[0]))};
+      },
+      {listed<double>({0.3, 1.2, -0.7, 2.1})});
   CHECK(fast(bincount(tape.constant(xt::xarray<std::int64_t>::from_shape({0})), 2)).to<std::int64_t>() ==
         xt::xarray<std::int64_t>{0, 0});
   CHECK_THROWS_AS(fast(bincount(bins, 4)), Error);
@@ -47,10 +49,12 @@ TEST_CASE("op bincount: values, gradients of weights, nothing, errors") {
 }
 TEST_CASE("op histogram: values, gradients of weights, errors") {
   check_golden("ops_order.json", "histogram");
-  check_gradients([](const Vars& v) {
-    Tape on = v[0].tape();
-    return Vars{square(histogram(stop_gradient(v[0]), on.constant(xt::xarray<double>{-1, 0, 2}), v[0]))};
-  }, {listed<double>({0.3, 1.2, -0.7, 2.1})});
+  check_gradients(
+      [](const Vars& v) {
+        Tape on = v[0].tape();
+        return Vars{square(histogram(stop_gradient(v[0]), on.constant(xt::xarray<double>{-1, 0, 2}), v[0]))};
+      },
+      {listed<double>({0.3, 1.2, -0.7, 2.1})});
   Tape tape;
   CHECK_THROWS_AS(histogram(tape.input("x", {2}), tape.input("y", {0})), ShapeError);
 }

@@ -14,7 +14,9 @@ using namespace xtape;
 namespace {
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t two_to(int power) { return std::int64_t{1} << power; }
+constexpr std::int64_t two_to(int power) {
+  return std::int64_t{1} << power;
+}
 
 /// The error message of a call, which must leave nothing on the tape.
 template <class E = ShapeError, class Record>
@@ -58,7 +60,10 @@ TEST_CASE("sizes: tanh of a broadcast of 2^62 numbers is refused") {
 TEST_CASE("sizes: a sum of a broadcast of 2^64 numbers is refused, not 0") {
   Tape tape;
   const Var x = tape.input("x", {1}, Dtype::boolean);
-  CHECK(says(refusal(tape, [&] { sum(broadcast_to(x, {two_to(32), two_to(32), 1})); }),
+  CHECK(says(refusal(tape,
+                     [&] {
+                       sum(broadcast_to(x, {two_to(32), two_to(32), 1}));
+                     }),
              {"broadcast_to: ", "(4294967296, 4294967296, 1)"}));
   const Var flags = repeated(tape, {two_to(61), 1}, Dtype::boolean);
   CHECK(says(refusal(tape, [&] { sum(flags, {1}); }),
@@ -68,7 +73,10 @@ TEST_CASE("sizes: a sum of a broadcast of 2^64 numbers is refused, not 0") {
 TEST_CASE("sizes: outer products are refused with the errors of einsum and matmul") {
   Tape tape;
   const Var a = repeated(tape, {two_to(40)});
-  CHECK(says(refusal(tape, [&] { einsum("i,j->ij", {a, a}); }),
+  CHECK(says(refusal(tape,
+                     [&] {
+                       einsum("i,j->ij", {a, a});
+                     }),
              {"einsum: no array can have shape (1099511627776, 1099511627776)", "float32 (1099511627776,)"}));
   const Var column = repeated(tape, {two_to(40), 1}), row = repeated(tape, {1, two_to(40)});
   CHECK(says(refusal(tape, [&] { matmul(column, row); }), {"matmul: einsum: ", "(1099511627776, 1099511627776)"}));
@@ -78,7 +86,10 @@ TEST_CASE("sizes: outer products are refused with the errors of einsum and matmu
 TEST_CASE("sizes: concat and stack of more than an array can hold are refused") {
   Tape tape;
   const Var half = repeated(tape, {two_to(62)}, Dtype::boolean);
-  CHECK(says(refusal(tape, [&] { concat({half, half}, 0); }),
+  CHECK(says(refusal(tape,
+                     [&] {
+                       concat({half, half}, 0);
+                     }),
              {"concat: arrays of 4611686018427387904 and 4611686018427387904 along axis 0"}));
   CHECK(says(refusal(tape, [&] { stack({half, half}, 0); }), {"stack: ", "(2, 4611686018427387904)"}));
   CHECK(says(refusal(tape, [&] { stack({half, half}, -1); }), {"stack: ", "(4611686018427387904, 2)"}));
@@ -87,7 +98,10 @@ TEST_CASE("sizes: concat and stack of more than an array can hold are refused") 
 TEST_CASE("sizes: parts of a split that add up only modulo 2^64 are refused") {
   Tape tape;
   const Var x = tape.input("x", {4});
-  CHECK(says(refusal(tape, [&] { split(x, {most, most, 6}, 0); }),
+  CHECK(says(refusal(tape,
+                     [&] {
+                       split(x, {most, most, 6}, 0);
+                     }),
              {"split: sizes (9223372036854775807, 9223372036854775807, 6) must add up to 4"}));
   CHECK_THROWS_AS(split(x, {-4, 8}, 0), ShapeError);
 }
@@ -107,11 +121,12 @@ TEST_CASE("sizes: slices with the largest steps, starts and stops are as in NumP
   };
   for (const Example& example :
        {Example{0, open_end, most, {0}}, Example{2, open_end, most, {2}}, Example{-1, open_end, most - 1, {4}},
-        Example{0, most - 1, 2, {0, 2, 4}}, Example{open_end, open_end, least, {4}}, Example{3, open_end, least + 1, {3}},
-        Example{open_end, least, -1, {4, 3, 2, 1, 0}}, Example{least, open_end, 1, {0, 1, 2, 3, 4}},
-        Example{least, most - 1, most, {0}}, Example{most - 1, open_end, 1, {}}, Example{most - 1, least, -4, {4, 0}},
-        Example{least, open_end, -1, {}}, Example{most - 1, least, least, {4}}, Example{0, least, 1, {}},
-        Example{1, open_end, two_to(62), {1}}, Example{0, open_end, 4, {0, 4}}}) {
+        Example{0, most - 1, 2, {0, 2, 4}}, Example{open_end, open_end, least, {4}},
+        Example{3, open_end, least + 1, {3}}, Example{open_end, least, -1, {4, 3, 2, 1, 0}},
+        Example{least, open_end, 1, {0, 1, 2, 3, 4}}, Example{least, most - 1, most, {0}},
+        Example{most - 1, open_end, 1, {}}, Example{most - 1, least, -4, {4, 0}}, Example{least, open_end, -1, {}},
+        Example{most - 1, least, least, {4}}, Example{0, least, 1, {}}, Example{1, open_end, two_to(62), {1}},
+        Example{0, open_end, 4, {0, 4}}}) {
     CAPTURE(example.start);
     CAPTURE(example.stop);
     CAPTURE(example.step);
@@ -144,8 +159,7 @@ TEST_CASE(
   const Doubles x = numbers({4}), one = numbers({1}, 1);
   for (const std::int64_t step : {most, least, two_to(62)}) {
     const auto record = [&](const Vars& v) { return update_slice(v[0], v[1], {2}, {step}); };
-    CHECK(played_one(record, {x, one}) ==
-          made_from({4}, [&](const Shape& i) { return i[0] == 2 ? one(0) : x(i[0]); }));
+    CHECK(played_one(record, {x, one}) == made_from({4}, [&](const Shape& i) { return i[0] == 2 ? one(0) : x(i[0]); }));
     check_gradient([&](const Vars& v) { return square(record(v)); }, {x, one});
   }
   Tape tape;
@@ -204,12 +218,13 @@ TEST_CASE("sizes: rearrange refuses given sizes whose product exceeds 64 bits") 
   Tape tape;
   const Var none = tape.input("none", {0}), both = tape.input("both", {0, 0});
   CHECK(says(refusal(tape,
-                     [&] { rearrange(none, "(a b c) -> a b c", {{"a", two_to(32)}, {"b", two_to(32)}, {"c", 1}}); }),
+                     [&] {
+                       rearrange(none, "(a b c) -> a b c", {{"a", two_to(32)}, {"b", two_to(32)}, {"c", 1}});
+                     }),
              {"rearrange: axis 0 of (0,) has size 0", "2^63 - 1"}));
   CHECK(says(refusal(tape,
                      [&] {
-                       rearrange(both, "(a b) (c d) -> (a c) b d",
-                                 {{"a", two_to(32)}, {"c", two_to(32)}});
+                       rearrange(both, "(a b) (c d) -> (a c) b d", {{"a", two_to(32)}, {"c", two_to(32)}});
                      }),
              {"longer than 2^63 - 1"}));
 }
@@ -236,8 +251,7 @@ TEST_CASE("sizes: triangles of every diagonal") {
 TEST_CASE("sizes: masks and caches of the longest sequences are refused") {
   Tape tape;
   const Var sequence = repeated(tape, {1, two_to(40)});
-  CHECK(says(refusal(tape, [&] { causal_mask(sequence); }),
-             {"causal_mask: ", "(1099511627776, 1099511627776)"}));
+  CHECK(says(refusal(tape, [&] { causal_mask(sequence); }), {"causal_mask: ", "(1099511627776, 1099511627776)"}));
   Tape predicting(Mode::predict);
   const Var tokens = predicting.input("tokens", {2, 3}, Dtype::int64);
   predicting.set_past(tokens, predicting.input("past", {2}, Dtype::int64), most);
@@ -251,13 +265,13 @@ TEST_CASE("sizes: an attention is refused if no array can hold its scores") {
   Tape tape;
   const Var q = repeated(tape, {2, two_to(31), 1, 1});
   const Var hidden = tape.constant(0, Dtype::boolean);
-  CHECK(says(refusal(tape,
-                     [&] {
-                       const std::string scores = "bqhe,bkhe->bhqk", outputs = "bhqk,bkhd->bqhd";
-                       apply(builtin_ops().at("attention"), {q, q, q, hidden},
-                             {{"scores", scores}, {"outputs", outputs}});
-                     }),
-             {"attention: ", "(2, 1, 2147483648, 2147483648)"}));
+  CHECK(says(
+      refusal(tape,
+              [&] {
+                const std::string scores = "bqhe,bkhe->bhqk", outputs = "bhqk,bkhd->bqhd";
+                apply(builtin_ops().at("attention"), {q, q, q, hidden}, {{"scores", scores}, {"outputs", outputs}});
+              }),
+      {"attention: ", "(2, 1, 2147483648, 2147483648)"}));
 }
 
 TEST_CASE("sizes: a scan's stacked outputs are checked, and too many steps are not expanded") {

@@ -1,5 +1,3 @@
-#include "xtape/ops/elementwise.hpp"
-
 #include <cmath>
 #include <limits>
 #include <random>
@@ -8,6 +6,7 @@
 #include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
+#include "xtape/ops/elementwise.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
@@ -71,17 +70,17 @@ void check_bitwise(const char* op, const std::function<std::int64_t(std::int64_t
 }
 }  // namespace
 
-#define XTAPE_ROUNDING(name)                             \
+#define XTAPE_ROUNDING(name)                                 \
   TEST_CASE("op " #name ": values, integers, no gradient") { \
-    check_rounding(#name);                               \
+    check_rounding(#name);                                   \
   }
 XTAPE_ROUNDING(round)
 XTAPE_ROUNDING(ceil)
 XTAPE_ROUNDING(trunc)
 #undef XTAPE_ROUNDING
-#define XTAPE_SPECIAL(name, points)                \
-  TEST_CASE("op " #name ": values, gradients") {   \
-    check_special(#name, points, std::name);       \
+#define XTAPE_SPECIAL(name, points)              \
+  TEST_CASE("op " #name ": values, gradients") { \
+    check_special(#name, points, std::name);     \
   }
 XTAPE_SPECIAL(tan, near_zero)
 XTAPE_SPECIAL(asin, inside)

@@ -59,8 +59,8 @@ TEST_CASE("op windows: numbers that do not fit are refused") {
   CHECK_THROWS_AS(windows(x, 1, huge), ShapeError);
   CHECK(windows(x, 1, 1, huge, huge).shape() == Shape{2, 1, 1});
   CHECK(windows(x, 1, 5, huge).shape() == Shape{2, 1, 5});
-  CHECK_THROWS_WITH_AS(fold(x, 0, 3),
-                       "fold: axis 0 of (2, 5) must have the 0 windows of 5 elements that lie along 3", ShapeError);
+  CHECK_THROWS_WITH_AS(fold(x, 0, 3), "fold: axis 0 of (2, 5) must have the 0 windows of 5 elements that lie along 3",
+                       ShapeError);
   CHECK_THROWS_AS(fold(tape.input("y", {3}), 0, 3), ShapeError);
 }
 

@@ -164,8 +164,8 @@ TEST_CASE("misuse of inspection is an Error, or works as the table says") {
 }
 
 TEST_CASE("the table has every function of inspection that can be misused") {
-  check_complete<World>(
-      rows_of_inspection, {"inspect.hpp"},
-      {"Range::finite", "Range::all_finite", "Range::magnitude", "to_string", "NodeError::added"}, 20);
+  check_complete<World>(rows_of_inspection, {"inspect.hpp"},
+                        {"Range::finite", "Range::all_finite", "Range::magnitude", "to_string", "NodeError::added"},
+                        20);
 }
 }  // namespace misuse::inspection

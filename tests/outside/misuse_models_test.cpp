@@ -268,6 +268,6 @@ TEST_CASE("misuse of files and models is an Error, or works as the table says") 
 
 TEST_CASE("the table has every function of files and models that can be misused") {
   check_complete<World>(rows_of_all, {"safetensors.hpp", "model.hpp", "hugging_face.hpp"},
-                                {"Hyper::has", "Hyper::items", "Hyper::set", "to_string", "models_directory"}, 40);
+                        {"Hyper::has", "Hyper::items", "Hyper::set", "to_string", "models_directory"}, 40);
 }
 }  // namespace misuse::models

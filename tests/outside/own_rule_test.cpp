@@ -62,7 +62,9 @@ const OpTable& own_table() {
 }
 
 using Spelling = Var (*)(const Var& x, double beta);
-Var by_sigmoid(const Var& x, double beta) { return sigmoid(x * beta) * x; }
+Var by_sigmoid(const Var& x, double beta) {
+  return sigmoid(x * beta) * x;
+}
 Var by_exp(const Var& x, double beta) {
   const Var e = exp(x * beta);
   return e / (e + 1) * x;

@@ -1,4 +1,6 @@
 // Memory budgets: PlayerOptions::memory and memory_curve.
+#include "player/plan/budget.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 
 #include "allocations.hpp"
 #include "player/plan/memory.hpp"
-#include "player/plan/budget.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

@@ -144,10 +144,12 @@ TEST_CASE("invalid carries are refused") {
 TEST_CASE("find_failure starts from the present states") {
   Tape tape;
   const Var h = tape.input("h", {2});
-  const Caller at = Caller::here(); const Var next = sqrt(h);
+  const Caller at = Caller::here();
+  const Var next = sqrt(h);
   Player player = carrying(tape, {next}, {{h, next}});
   CHECK(!find_failure(recorded_play(player, {})));
   player.carried(h).as<float>()[1] = -1;
-  CHECK(to_string(find_failure(recorded_play(player, {}))->failure) == "NaN in #1 sqrt -> float32 (2,)  at " + to_string(at));
+  CHECK(to_string(find_failure(recorded_play(player, {}))->failure) ==
+        "NaN in #1 sqrt -> float32 (2,)  at " + to_string(at));
   CHECK(player.carried(h).as<float>()[1] == -1);
 }

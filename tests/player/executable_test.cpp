@@ -18,8 +18,8 @@
 using namespace xtape;
 
 namespace {
-/// Products, attention, dropout, fused elementwise ops, folded constants, and a scan with its gradient and a scan in its
-/// cell.
+/// Products, attention, dropout, fused elementwise ops, folded constants, and a scan with its gradient and a scan in
+/// its cell.
 struct SharedNetwork {
   Tape tape;
   Var x = tape.input("x", {2, 6, 8});
@@ -33,16 +33,16 @@ struct SharedNetwork {
       return tape.parameter(name, values);
     };
     const Var w = weight("w", {8, 8}), u = weight("u", {8, 8}), rate = tape.constant({0.25, 0.5, 0.75});
-    const Var q = matmul(x, w);                                                            // [2, 6, 8]
-    const Var scores = softmax(matmul(q, transpose(x, {0, 2, 1})) / std::sqrt(8.0), -1);   // [2, 6, 6]
-    const Var attended = dropout(matmul(scores, x), 0.25) * sum(square(rate) * 2);         // [2, 6, 8]
+    const Var q = matmul(x, w);                                                           // [2, 6, 8]
+    const Var scores = softmax(matmul(q, transpose(x, {0, 2, 1})) / std::sqrt(8.0), -1);  // [2, 6, 6]
+    const Var attended = dropout(matmul(scores, x), 0.25) * sum(square(rate) * 2);        // [2, 6, 8]
     const ScanFunction inner = [](const Vars& in, const Vars& h) {
       const Var next = tanh(in[0] + 0.5 * h[0]);  // [2]
       return std::pair<Vars, Vars>{{next}, {next}};
     };
     const ScanFunction cell = [&](const Vars& in, const Vars& h) {
-      const Var next = tanh(matmul(in[0], u) + matmul(h[0], w));                        // [2, 8]
-      const Var along = scan(inner, {next}, {zeros(tape, {2})}).outputs[0];             // [2, 8]
+      const Var next = tanh(matmul(in[0], u) + matmul(h[0], w));             // [2, 8]
+      const Var along = scan(inner, {next}, {zeros(tape, {2})}).outputs[0];  // [2, 8]
       return std::pair<Vars, Vars>{{next * along}, {next}};
     };
     const Var steps = scan(cell, {attended}, {zeros(tape, {2, 8})}).outputs[0];  // [2, 6, 8]

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "player/run/ready.hpp"
 #include "played.hpp"
+#include "player/run/ready.hpp"
 #include "same_bits.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"

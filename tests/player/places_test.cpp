@@ -42,7 +42,9 @@ std::string error_of_playing(const Tape& tape, const Vars& outputs, const Var& i
         Player player(tape, outputs, options);
         const std::string error = error_of([&] { player.play({{indices, wrong}}); });
         CHECK((found.empty() || found == error));
-        CHECK(error_of([&] { throw Error(find_failure(recorded_play(player, {{indices, wrong}}))->failure.what); }) == error);
+        CHECK(error_of([&] {
+                throw Error(find_failure(recorded_play(player, {{indices, wrong}}))->failure.what);
+              }) == error);
         found = error;
       }
   return found;
@@ -73,10 +75,13 @@ TEST_CASE("the error for an index out of range while playing names the op and it
 
 TEST_CASE("the error for a target out of range names cross_entropy and its source location") {
   Tape tape;
-  const Var logits = tape.parameter("logits", Array(Dtype::float32, {2, 5})), targets = tape.input("t", {2}, Dtype::int64);
-  const Caller at = Caller::here(); const Var loss = cross_entropy_sum(logits, targets).first;
-  const std::string text = ": cross_entropy: target -1 (element 0) is neither in [0, 5), the classes of the logits, nor "
-                           "-100, the ignored one";
+  const Var logits = tape.parameter("logits", Array(Dtype::float32, {2, 5})),
+            targets = tape.input("t", {2}, Dtype::int64);
+  const Caller at = Caller::here();
+  const Var loss = cross_entropy_sum(logits, targets).first;
+  const std::string text =
+      ": cross_entropy: target -1 (element 0) is neither in [0, 5), the classes of the logits, nor "
+      "-100, the ignored one";
   CHECK(error_of_playing(tape, {loss}, targets) == to_string(at) + text);
   CHECK(error_of_playing(tape, grad(loss, {logits}), targets) == to_string(at) + text);
 }
@@ -87,20 +92,24 @@ TEST_CASE("errors of a fused op name the user's op and its source location") {
   const Var w = tape.parameter("w", Array(Dtype::float32, {8300, 4}));
   const Var targets = tape.input("targets", {1030}, Dtype::int64);
   const Var logits = einsum("bd,vd->bv", x, w);
-  const Caller at = Caller::here(); const Var loss = cross_entropy_sum(logits, targets).first;
+  const Caller at = Caller::here();
+  const Var loss = cross_entropy_sum(logits, targets).first;
   Vars outputs = grad(loss, {x, w});
   outputs.push_back(loss);
   Player player(tape, outputs);
   REQUIRE(steps(player, "product_cross_entropy") == 1);
   const Array wrong(xt::xarray<std::int64_t>(xt::ones<std::int64_t>({1030}) * 9000));
-  CHECK(error_of([&] { player.play({{targets, wrong}}); }) ==
-        to_string(at) + ": cross_entropy: target 9000 (element 0) is neither in [0, 8300), the classes of the logits, nor "
-                        "-100, the ignored one");
+  CHECK(error_of([&] {
+          player.play({{targets, wrong}});
+        }) == to_string(at) +
+                  ": cross_entropy: target 9000 (element 0) is neither in [0, 8300), the classes of the logits, nor "
+                  "-100, the ignored one");
 }
 
 TEST_CASE("errors of an op that only a gradient plays name the forward op and its source location") {
   Places p;
-  const Caller at = Caller::here(); const Var y = take(p.x, p.indices);
+  const Caller at = Caller::here();
+  const Var y = take(p.x, p.indices);
   const Vars gradients = grad(y, {p.x}, {.sum_outputs = true});
   CHECK(error_of_playing(p.tape, gradients, p.indices) == to_string(at) + ": take: index_add: " + stray);
 }
@@ -112,14 +121,18 @@ TEST_CASE("errors inside scans and checkpoints name the inner op and its source 
   Caller at;
   const ScanFunction cell = [&](const Vars& in, const Vars& states) {
     const Var index = in[0] + cast(sum(states[0]), Dtype::int64);
-    at = Caller::here(); const Var row = take(x, index);
+    at = Caller::here();
+    const Var row = take(x, index);
     return std::make_pair(Vars{row}, Vars{row});
   };
   const Var stepped = scan(cell, {indices}, {zeros(tape, {3})}, ScanOptions{0, false, {}}).outputs[0];
   CHECK(error_of_playing(tape, {stepped}, indices) == to_string(at) + ": take: " + stray);
-  const Vars inside = checkpoint([&](const Vars& in) {
-    at = Caller::here(); return Vars{take(in[0], in[1])};
-  }, {x, indices});
+  const Vars inside = checkpoint(
+      [&](const Vars& in) {
+        at = Caller::here();
+        return Vars{take(in[0], in[1])};
+      },
+      {x, indices});
   CHECK(error_of_playing(tape, inside, indices) == to_string(at) + ": take: " + stray);
   CHECK(error_of_playing(tape, grad(sum(inside[0] * inside[0]), {x}), indices) == to_string(at) + ": take: " + stray);
 }
@@ -134,14 +147,16 @@ TEST_CASE("errors while playing also name locations in definitions") {
 TEST_CASE("constant indices out of range are an error when the player is made") {
   Tape tape;
   const Var indices = tape.constant(xt::xarray<std::int64_t>{-1, 0}), x = tape.constant(Array(Dtype::float32, {4, 3}));
-  const Caller at = Caller::here(); const Var y = take(x, indices);
+  const Caller at = Caller::here();
+  const Var y = take(x, indices);
   CHECK(error_of([&] { Player(tape, {y}).play(); }) == to_string(at) + ": take: " + stray);
 }
 
 TEST_CASE("find_failure names the program's line") {
   Tape tape;
   const Var x = tape.input("x", {2});
-  const Caller at = Caller::here(); const Var y = log(x);
+  const Caller at = Caller::here();
+  const Var y = log(x);
   Player player(tape, {sum(y * y)});
   CHECK(to_string(find_failure(recorded_play(player, {{x, xt::xarray<float>{1, -2}}}))->failure) ==
         "NaN in #1 log -> float32 (2,)  at " + to_string(at));
@@ -154,7 +169,8 @@ TEST_CASE("an input that is fed twice is an error that names it") {
   Player player(tape, {y});
   const xt::xarray<float> one{1}, two{2};
   CHECK_THROWS_WITH_AS(player.play({{x, one}, {x, two}}), "play: input 'x' is fed twice", Error);
-  CHECK_THROWS_WITH_AS(player.play({{unused, one}, {x, two}, {unused, one}}), "play: input 'unused' is fed twice", Error);
+  CHECK_THROWS_WITH_AS(player.play({{unused, one}, {x, two}, {unused, one}}), "play: input 'unused' is fed twice",
+                       Error);
   player.play({{x, two}, {unused, one}});
   CHECK(player.scalar(y) == 3);
 }

@@ -414,7 +414,7 @@ TEST_CASE("an expansion may differentiate: its inputs are constants to each othe
   const Var depends = apply(op, {x, x + half})[0], twice = apply(op, {depends, square(depends)})[0];
   Player player(tape, {depends, twice});
   player.play({{x, xt::xarray<float>{1, 2}}});
-  CHECK(player.view(depends).to<float>() == xt::xarray<float>{6, 16});              // 2 x (x + 2)
+  CHECK(player.view(depends).to<float>() == xt::xarray<float>{6, 16});            // 2 x (x + 2)
   CHECK(player.view(twice).to<float>() == xt::xarray<float>{2 * 216, 2 * 4096});  // 2 d^3
 }
 

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <vector>
 
-#include "xview.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/vmap.hpp"
 #include "xtape/xtensor.hpp"
+#include "xview.hpp"
 
 namespace xtape {
 namespace {
@@ -45,8 +45,8 @@ class Subject {
       : points_(points) {
     tape.set_default_dtype(Dtype::float64);
     for (const auto& point : points)
-      inputs.push_back(tape.input(std::to_string(inputs.size()), Shape(point.shape().begin(), point.shape().end()),
-                                  Dtype::float64));
+      inputs.push_back(
+          tape.input(std::to_string(inputs.size()), Shape(point.shape().begin(), point.shape().end()), Dtype::float64));
     if (function) outputs = function(inputs);
   }
   /// Returns the float64 outputs.
@@ -93,7 +93,8 @@ std::string difference(const std::string& what, const xt::xarray<double>& found,
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const double a = found.flat(i), b = wanted.flat(i);
     const bool close = a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance * (1 + std::abs(b));
-    if (!close) return what + ": element " + std::to_string(i) + " is " + std::to_string(a) + ", not " + std::to_string(b);
+    if (!close)
+      return what + ": element " + std::to_string(i) + " is " + std::to_string(a) + ", not " + std::to_string(b);
   }
   return "";
 }
@@ -156,9 +157,8 @@ std::string check_vmap(const std::function<Vars(const Vars&)>& function, const s
     Subject alone(whole, of_one);
     const auto wanted = alone.values(alone.outputs);
     for (std::size_t r = 0; r < wanted.size(); ++r) {
-      const std::string different =
-          difference("vmap, example " + std::to_string(k) + ", result " + std::to_string(r), xt::view(found[r], k),
-                     wanted[r], tolerance);
+      const std::string different = difference("vmap, example " + std::to_string(k) + ", result " + std::to_string(r),
+                                               xt::view(found[r], k), wanted[r], tolerance);
       if (!different.empty()) return different;
     }
   }

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "cases.hpp"
 #include "base/threads/instruction_set.hpp"
+#include "cases.hpp"
 
 namespace {
 std::vector<std::string> names;

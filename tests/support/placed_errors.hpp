@@ -27,8 +27,8 @@ void without_place(const Caller& caller, const Body& body) {
 }  // namespace xtape::test
 
 #undef CHECK_THROWS_WITH_AS
-#define CHECK_THROWS_WITH_AS(expression, text, type)                                                                  \
-  DOCTEST_CHECK_THROWS_WITH_AS(                                                                                       \
+#define CHECK_THROWS_WITH_AS(expression, text, type) \
+  DOCTEST_CHECK_THROWS_WITH_AS(                      \
       (xtape::test::without_place<type>(xtape::Caller::here(), [&] { static_cast<void>(expression); })), text, type)
 #undef CHECK_THROWS_WITH
 #define CHECK_THROWS_WITH(expression, text) CHECK_THROWS_WITH_AS(expression, text, xtape::Error)

@@ -30,7 +30,7 @@ inline Numbers sines(const std::vector<std::size_t>& shape, double scale = 1) {
 }
 
 inline std::vector<Numbers> values(const Tape& tape, const Vars& vars, const std::vector<Feed>& feeds = {},
-                            const PlayerOptions& options = {}) {
+                                   const PlayerOptions& options = {}) {
   Vars wide;
   for (const Var& var : vars) wide.push_back(cast(var, Dtype::float64));
   Player player(tape, wide, options);

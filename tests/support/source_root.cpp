@@ -2,6 +2,8 @@
 
 namespace xtape {
 
-std::string source_root() { return XTAPE_SOURCE_ROOT; }
+std::string source_root() {
+  return XTAPE_SOURCE_ROOT;
+}
 
 }  // namespace xtape

@@ -29,8 +29,7 @@ TEST_CASE("the suite checks the gradient of every differentiable op") {
   for (const auto& [name, row] : builtin_ops().ops()) {
     // An op that is always recorded as other ops has no node through which a cotangent could flow.
     const bool leaves_no_node = row->record && !row->lowering.kernel && !row->lowering.tile && !row->lowering.view;
-    const bool has_gradient =
-        row->differentiable && !leaves_no_node && !row->inputs.empty() && !row->is_source();
+    const bool has_gradient = row->differentiable && !leaves_no_node && !row->inputs.empty() && !row->is_source();
     if (has_gradient && gradient_checked_ops().count(name) == 0) missing += " " + name;
   }
   INFO("without a gradient check that passed (run the whole suite):" << missing);

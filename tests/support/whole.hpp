@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/table/choices.hpp"
 #include "decode/sampler.hpp"
 #include "decode/sentence_search.hpp"
+#include "kernels/table/choices.hpp"
 #include "xtape/decode.hpp"
 
 namespace whole {

@@ -1,10 +1,9 @@
 // The first difference of two tapes.
-#include "tape/node_text.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "tape/node_text.hpp"
 #include "xtape/ops.hpp"
 
 using namespace xtape;

@@ -75,8 +75,8 @@ TEST_CASE("training on arrays has the same bits on any number of ranks") {
     testing::run_ranks(hosts, [&](const std::shared_ptr<Communicator>& communicator) {
       const ArrayRows rows = read_array_rows(file, {{"x", {"*"}, true}, {"y", {"y"}, true}});
       const ArrayBatches batches(rows, rows, {20, 1});
-      Model model = Model::load(source_root() + "/models/mlp.json",
-                                {.hyper = {{"in", "3"}, {"dropout_rate", "0.1"}}, .seed = 2});
+      Model model =
+          Model::load(source_root() + "/models/mlp.json", {.hyper = {{"in", "3"}, {"dropout_rate", "0.1"}}, .seed = 2});
       TrainerOptions options = recurrent::options_of();
       options.shards = 2;
       options.communicator = hosts.size() == 1 ? nullptr : communicator;

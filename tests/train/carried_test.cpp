@@ -17,9 +17,8 @@ std::pair<double, Array> played(Model& model, const BatchArrays& batch, Array h 
   const auto loss = model.player("loss", Mode::eval, {{"b", shape[0]}, {"t", shape[1]}});
   const Var state = loss->inputs.at("h");
   if (!h) h = Array(state.dtype(), state.shape());
-  loss->player.play({{loss->inputs.at("tokens"), batch.at("tokens")},
-                     {loss->inputs.at("targets"), batch.at("targets")},
-                     {state, h}});
+  loss->player.play(
+      {{loss->inputs.at("tokens"), batch.at("tokens")}, {loss->inputs.at("targets"), batch.at("targets")}, {state, h}});
   return {loss->player.scalar(loss->results.at("total")) / loss->player.scalar(loss->results.at("count")),
           Array(loss->player.view(loss->results.at("h")))};
 }
@@ -175,7 +174,8 @@ TEST_CASE("the search for a non-finite value starts from the states that the ste
     Model model = model_of("0", growing());
     Trainer trainer(model, batches, options_of(accumulate));
     for (std::int64_t i = 0; i < 3 / accumulate - 1; ++i) trainer.update();
-    CHECK_THROWS_WITH_AS(trainer.update(), doctest::Contains("is not finite: inf in #22 mul -> float32 (2, 2, 6)"), TrainingError);
+    CHECK_THROWS_WITH_AS(trainer.update(), doctest::Contains("is not finite: inf in #22 mul -> float32 (2, 2, 6)"),
+                         TrainingError);
   }
 }
 

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "ranks/rank_group.hpp"
-#include "train/trainer/carried.hpp"
 #include "ranks/gradient_sum.hpp"
-#include "recurrent.hpp"
+#include "ranks/rank_group.hpp"
 #include "ranks/shard_tree.hpp"
+#include "recurrent.hpp"
 #include "thread_ranks.hpp"
 #include "tiny.hpp"
+#include "train/trainer/carried.hpp"
 
 using namespace xtape;
 using testing::run_ranks;

@@ -45,10 +45,14 @@ TEST_CASE("a list of files trains like one file with their contents") {
   const tiny::Directory directory;
   const std::string sums = tiny::sums_text();
   const std::size_t end = sums.find('\n', sums.size() / 2) + 1;
-  for (const std::vector<Setting>& kind :
-       {std::vector<Setting>{}, {{"data.kind", "text"}, {"data.separator", "null"},
-                                 {"data.held_out", "null"}, {"data.prompt_end", "null"}, {"data.block_size", "12"},
-                                 {"data.split", "0.8"}, {"measure", "null"}}}) {
+  for (const std::vector<Setting>& kind : {std::vector<Setting>{},
+                                           {{"data.kind", "text"},
+                                            {"data.separator", "null"},
+                                            {"data.held_out", "null"},
+                                            {"data.prompt_end", "null"},
+                                            {"data.block_size", "12"},
+                                            {"data.split", "0.8"},
+                                            {"measure", "null"}}}) {
     std::vector<Setting> settings = kind;
     const double whole = trained_loss(tiny::load(directory, settings), directory / "whole");
     directory.write("a.txt", sums.substr(0, end - 1));  // without its last line end
@@ -66,7 +70,8 @@ TEST_CASE("a document ends with its file") {
   const std::vector<Setting> settings = {
       {"data", R"({"kind": "documents", "text": ["a.txt", "b.txt"], "split": 0.67})"},
       {"data.folder", directory / ""},
-      {"measure", "null"}, {"batch", R"({"size": 1})"}};
+      {"measure", "null"},
+      {"batch", R"({"size": 1})"}};
   const Recipe recipe = tiny::load(directory, settings);
   directory.write("a.txt", "1+1=2\n\n1+2=\n3");
   directory.write("b.txt", "1+2=3\n");

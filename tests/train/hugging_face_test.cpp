@@ -6,9 +6,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "train/run/checkpoint.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
+#include "train/run/checkpoint.hpp"
 #include "xtape/safetensors.hpp"
 
 using namespace xtape;

@@ -150,7 +150,9 @@ TEST_CASE("runs on images: errors of recipes and data") {
   // 48 images in batches of 10, two of which make an update.
   for (const auto& [epochs, counted] : {std::pair("2", "2 epochs of this data are 5 updates, fewer than the 6 of"),
                                         {"1", "1 epoch of this data is 3 updates, fewer than the 6 of"}})
-    has({{"schedule", R"({"kind": "cosine", "rate": 0.1, "warmup": 6})"}, {"batch.accumulate", "2"}, {"epochs", epochs}},
+    has({{"schedule", R"({"kind": "cosine", "rate": 0.1, "warmup": 6})"},
+         {"batch.accumulate", "2"},
+         {"epochs", epochs}},
         counted);
   CHECK(!std::filesystem::exists(directory / "run"));
   has({{"data.channels", "2"}}, "must be 1 (grey) or 3");
@@ -164,12 +166,11 @@ TEST_CASE("runs on images: errors of recipes and data") {
   has({{"hyper.height", "{\"from\": \"columns\"}"}}, "columns");
   write_bars(directory / "few.safetensors", 3);
   save_arrays(directory / "third.safetensors",
-              {{"images", Array(Dtype::int32, {1, 8, 6})},
-               {"labels", [] {
-                  Array label(Dtype::int64, {1});
-                  label.as<std::int64_t>()[0] = 2;
-                  return label;
-                }()}});
+              {{"images", Array(Dtype::int32, {1, 8, 6})}, {"labels", [] {
+                                                              Array label(Dtype::int64, {1});
+                                                              label.as<std::int64_t>()[0] = 2;
+                                                              return label;
+                                                            }()}});
   const std::string third = directory / "third.safetensors";
   CHECK(complaint({{"data.validation_images", third}, {"data.held_out", "null"}}) != "");
   has({{"data.validation_images", third}}, "third.safetensors, image 1: the training split has no label '2'");

@@ -127,9 +127,9 @@ TEST_CASE("hyper-parameters are computed from the data") {
     }
     return "nothing";
   };
-  CHECK(complaint("colums + 1")
-            .find("the data has no 'colums'; did you mean 'columns'? (known: vocabulary, columns)") !=
-        std::string::npos);
+  CHECK(
+      complaint("colums + 1").find("the data has no 'colums'; did you mean 'columns'? (known: vocabulary, columns)") !=
+      std::string::npos);
   CHECK(complaint("columns +").find("'hyper.width' is not a valid expression over the data") != std::string::npos);
   CHECK(complaint("columns // 0").find("'hyper.width'") != std::string::npos);
   CHECK(complaint("columns == 8").find("a number belongs here, not true") != std::string::npos);

@@ -13,10 +13,18 @@ namespace {
 /// What the data says is this in all recipes here: sizes of vocabularies, columns, labels.
 constexpr std::int64_t said = 96;
 
-constexpr std::int64_t linear(std::int64_t in, std::int64_t out) { return in * out + out; }
-constexpr std::int64_t attention(std::int64_t d) { return 4 * linear(d, d); }
-constexpr std::int64_t norms(std::int64_t count, std::int64_t d) { return count * 2 * d; }
-constexpr std::int64_t forward(std::int64_t d, std::int64_t d_ff) { return linear(d, d_ff) + linear(d_ff, d); }
+constexpr std::int64_t linear(std::int64_t in, std::int64_t out) {
+  return in * out + out;
+}
+constexpr std::int64_t attention(std::int64_t d) {
+  return 4 * linear(d, d);
+}
+constexpr std::int64_t norms(std::int64_t count, std::int64_t d) {
+  return count * 2 * d;
+}
+constexpr std::int64_t forward(std::int64_t d, std::int64_t d_ff) {
+  return linear(d, d_ff) + linear(d_ff, d);
+}
 /// With a bias on both sides of the gates, as in PyTorch.
 constexpr std::int64_t gates(int count, std::int64_t in, std::int64_t units) {
   return count * (linear(in, units) + linear(units, units));
@@ -67,7 +75,7 @@ const std::map<std::string, std::int64_t> parameters = {
     {"shakespeare_transformer",
      said * 192 + 4 * (attention(192) + forward(192, 768) + norms(2, 192)) + norms(1, 192) + linear(192, said)},
     {"sorting", gpt(said, 48, 3)},
-    {"t5_finetune", 60'506'624},  // t5-small, as published
+    {"t5_finetune", 60'506'624},                                           // t5-small, as published
     {"vit_finetune", 86'567'656 - linear(768, 1000) + linear(768, said)},  // ViT-B/16, as published, with other labels
 };
 

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/files/durable.hpp"
-#include "train/run/metrics.hpp"
 #include "run_files.hpp"
 #include "tiny.hpp"
+#include "train/run/metrics.hpp"
 #include "xtape/safetensors.hpp"
 
 using namespace xtape;
@@ -250,7 +250,8 @@ TEST_CASE("readers try again if a training replaces the checkpoint that they rea
   std::thread reader([&] {
     std::string error = "no error";
     for (int i = 0; i < 60 && error == "no error"; ++i)
-      error = error_of([&] { Run::open(directory / "run", {}, CheckpointChoice::parse(i % 2 == 0 ? "last" : "average:1")); });
+      error = error_of(
+          [&] { Run::open(directory / "run", {}, CheckpointChoice::parse(i % 2 == 0 ? "last" : "average:1")); });
     over = true;
     CHECK(error == "no error");
   });

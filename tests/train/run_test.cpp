@@ -3,8 +3,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "train/run/checkpoint.hpp"
 #include "tiny.hpp"
+#include "train/run/checkpoint.hpp"
 #include "xtape/safetensors.hpp"
 
 using namespace xtape;
@@ -177,14 +177,19 @@ TEST_CASE("a resume writes the settings that change the recipe, and the former v
   const std::string where = directory / "run";
   const auto json = [](const char* text) { return nlohmann::json::parse(text); };
   {
-    const std::vector<Setting> constant = {{"schedule.kind", "constant"}, {"schedule.final_rate", "null"},
-                                           {"schedule.warmup", "0"},      {"checkpoint_every", "1"}, {"keep", "\"all\""}};
+    const std::vector<Setting> constant = {{"schedule.kind", "constant"},
+                                           {"schedule.final_rate", "null"},
+                                           {"schedule.warmup", "0"},
+                                           {"checkpoint_every", "1"},
+                                           {"keep", "\"all\""}};
     Run run = Run::create(tiny::load(directory, constant), where);
     run.train(stopping_at(4, run));
   }
   const std::string before = read_text(where + "/recipe.json");
   { Run::resume(where, {{"schedule.rate", "0.25"}}).trainer(); }  // trains nothing
-  CHECK(rates_after(where, {{"seed", "4"}, {"schedule.rate", "5e-2"}, {"hyper", R"({"vocab_size": {"from": "vocabulary"}})"}}, 5)
+  CHECK(rates_after(where,
+                    {{"seed", "4"}, {"schedule.rate", "5e-2"}, {"hyper", R"({"vocab_size": {"from": "vocabulary"}})"}},
+                    5)
             .back() == 0.05);
   CHECK(read_text(where + "/recipe.json") == before);
   CHECK(rates_after(where, {{"schedule.rate", "0.25"}, {"clip", "null"}}, 6).back() == 0.25);
@@ -195,7 +200,8 @@ TEST_CASE("a resume writes the settings that change the recipe, and the former v
   const std::string changed = read_text(where + "/recipe.json");
   CHECK(rates_after(where, {}, 7).back() == 0.25);  // goes on with the new settings
   CHECK(read_text(where + "/recipe.json") == changed);
-  CHECK(rates_after(where, {{"schedule.rate", "0.5"}, {"clip", "1"}, {"watch", R"(["h"])"}, {"watch", "null"}}, 8).back() == 0.5);
+  CHECK(rates_after(where, {{"schedule.rate", "0.5"}, {"clip", "1"}, {"watch", R"(["h"])"}, {"watch", "null"}}, 8)
+            .back() == 0.5);
   CHECK(recipe_of(where)["changes"] == json(R"([{"until_step": 5, "was": {"schedule.rate": 0.05, "clip": 1.0}},
                                                 {"until_step": 7, "was": {"schedule.rate": 0.25, "clip": null}}])"));
   rates_after(where, {{"keep", "9"}}, 9);  // keeps what it has read
@@ -205,7 +211,8 @@ TEST_CASE("a resume writes the settings that change the recipe, and the former v
   // Going back corrects the record: the updates 4 and 5 are made again, with the settings of now.
   CHECK(rates_after(where, {}, 4, CheckpointChoice::parse("3")) == std::vector<double>{0.05, 0.05, 0.05, 0.5});
   CHECK(recipe_of(where)["changes"] == json(R"([{"until_step": 3, "was": {"schedule.rate": 0.05, "keep": "all"}}])"));
-  CHECK(rates_after(where, {{"schedule.rate", "0.05"}, {"keep", "\"all\""}}, 4, CheckpointChoice::parse("3")).back() == 0.05);
+  CHECK(rates_after(where, {{"schedule.rate", "0.05"}, {"keep", "\"all\""}}, 4, CheckpointChoice::parse("3")).back() ==
+        0.05);
   CHECK(!recipe_of(where).contains("changes"));
   // A new run from the recipe of a run has no former values.
   rates_after(where, {{"clip", "2"}}, 5);
@@ -245,14 +252,16 @@ TEST_CASE("what gives weights and cursor their meaning cannot change in a run") 
   }
   CHECK_THROWS_WITH_AS(
       Run::resume(where, {{"clip", "2"}, {"hyper.slope", "2"}}),
-      (where + "/recipe.json, --set hyper.slope: 'hyper.slope' has its default in this run and cannot become 2: the run's "
-               "weights belong to the model of its definition.json. A new run can have another value; "
-               "docs/recipes/runs.md says which keys may change")
+      (where +
+       "/recipe.json, --set hyper.slope: 'hyper.slope' has its default in this run and cannot become 2: the run's "
+       "weights belong to the model of its definition.json. A new run can have another value; "
+       "docs/recipes/runs.md says which keys may change")
           .c_str(),
       DefinitionError);
-  CHECK_THROWS_WITH_AS(Run::resume(where, {{"data", R"({"kind": "documents", "text": "sums.txt", "held_out": 20, "prompt_end": "="})"}}),
-                       doctest::Contains(R"(--set data: 'data.separator' is "line" in this run and cannot go back to its default)"),
-                       DefinitionError);
+  CHECK_THROWS_WITH_AS(
+      Run::resume(where, {{"data", R"({"kind": "documents", "text": "sums.txt", "held_out": 20, "prompt_end": "="})"}}),
+      doctest::Contains(R"(--set data: 'data.separator' is "line" in this run and cannot go back to its default)"),
+      DefinitionError);
   CHECK(read_text(where + "/recipe.json") == before);
   // Hyper-parameters come from the definition alone.
   const double loss = Run::open(where).evaluate().loss;

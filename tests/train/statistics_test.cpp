@@ -4,10 +4,10 @@
 #include <cmath>
 #include <functional>
 
-#include "train/run/metrics.hpp"
 #include "processor_time.hpp"
 #include "recurrent.hpp"
 #include "tiny.hpp"
+#include "train/run/metrics.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 

@@ -223,7 +223,8 @@ TEST_CASE("regression on columns of numbers") {
 }
 
 namespace {
-/// `rows` rows of columns of these kinds. Each text has 5 tokens after its start token 2, of various lengths of padding.
+/// `rows` rows of columns of these kinds. Each text has 5 tokens after its start token 2, of various lengths of
+/// padding.
 RowBatches columns_of(const std::vector<Column>& columns, std::int64_t count, const RowBatchesOptions& options) {
   DataRows rows = {columns, {}};
   for (std::int32_t i = 0; i < count; ++i) {
@@ -242,14 +243,16 @@ TEST_CASE("a mean over rows counts each row once, for any kind of rows, batch si
   using Kind = Column::Kind;
   // The mean of 1 over the rows with a token in their first place, and with a statistic of the batch, is 1.
   const auto definition = [](const std::string& inputs, const std::string& name) {
-    const std::string head = R"json({"xtape": 2, "name": "mean", "model": {"weights": {"w": {"shape": [1], "init": "zeros"}},
+    const std::string head =
+        R"json({"xtape": 2, "name": "mean", "model": {"weights": {"w": {"shape": [1], "init": "zeros"}},
       "functions": {)json";
     const auto function = [&](const char* measure, const std::string& result) {
-      return std::string("\"") + measure + R"json(": {"inputs": {)json" + inputs + R"json(}, "result": ")json" + result + "\"}";
+      return std::string("\"") + measure + R"json(": {"inputs": {)json" + inputs + R"json(}, "result": ")json" +
+             result + "\"}";
     };
     const std::string first = "cast(" + name + "[:, 0] == 5, 'float')";
-    return head + function("loss", "mean(" + first + ") + sum(w)") + ", " + function("plain_loss", "mean(" + first + ")") +
-           ", " + function("accuracy", "min(" + first + ")") + "}}}";
+    return head + function("loss", "mean(" + first + ") + sum(w)") + ", " +
+           function("plain_loss", "mean(" + first + ")") + ", " + function("accuracy", "min(" + first + ")") + "}}}";
   };
   for (const Kind kind : {Kind::text, Kind::label, Kind::tags, Kind::target})
     for (const RowBatchesOptions& options :

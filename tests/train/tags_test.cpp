@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/predict/predict.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
+#include "train/predict/predict.hpp"
 
 using namespace xtape;
 

@@ -268,7 +268,8 @@ TEST_CASE("a definition whose functions do not fit the data is an error") {
     CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options_of()), doctest::Contains(part.c_str()),
                          DefinitionError);
   };
-  refused(with("\"result\": \"total, count\"", "\"result\": \"logits(tokens)\""),
-          "must have two results of one element, a sum over the targets and their count, as cross_entropy has, or one, ");
+  refused(
+      with("\"result\": \"total, count\"", "\"result\": \"logits(tokens)\""),
+      "must have two results of one element, a sum over the targets and their count, as cross_entropy has, or one, ");
   refused(with("\"targets\": \"int [b, t]\"", "\"targets\": \"int [b]\""), "is int64 of rank 1, got int64 (8, ");
 }

@@ -198,9 +198,9 @@ TEST_CASE("updated weights: a failed update changes none, and a frozen one stays
 
 TEST_CASE("updated weights: a non-finite new value is named") {
   // The norm of x times zero is finite, its statistics are not.
-  const std::string text = recurrent::with(
-      R"("running_mean": "momentum)", R"("running_mean": "1e30 * of_batch[1] * 1e30 + momentum)",
-      Model::parse(normed, {}, source_root() + "/models/normed.json").definition_text());
+  const std::string text =
+      recurrent::with(R"("running_mean": "momentum)", R"("running_mean": "1e30 * of_batch[1] * 1e30 + momentum)",
+                      Model::parse(normed, {}, source_root() + "/models/normed.json").definition_text());
   Model model = model_of(text);
   const Rows batches(6);
   Trainer trainer(model, batches, recurrent::options_of());
@@ -253,8 +253,10 @@ TEST_CASE("errors of updated weights") {
         "update": {)json" + update + R"json(}
       }},
       "model": {
-        "modules": {"keep": {"block": "keep")json" + module + R"json(}},
-        "functions": {"f": {"inputs": {"x": "float [b, 2, 2]"}, "result": ")json" + line + R"json("}}
+        "modules": {"keep": {"block": "keep")json" +
+                                     module + R"json(}},
+        "functions": {"f": {"inputs": {"x": "float [b, 2, 2]"}, "result": ")json" +
+                                     line + R"json("}}
       }
     })json");
     Tape tape(Mode::train);

@@ -254,7 +254,9 @@ class OpTable {
 /// The library's ops and rules. The first call makes the table, which lives as long as the program. Thread-safe.
 const OpTable& builtin_ops();
 /// The table of a tape, or builtin_ops() if the tape has none.
-inline const OpTable& ops_of(const Tape& tape) { return tape.ops() != nullptr ? *tape.ops() : builtin_ops(); }
+inline const OpTable& ops_of(const Tape& tape) {
+  return tape.ops() != nullptr ? *tape.ops() : builtin_ops();
+}
 
 /// Writes the Markdown reference of all ops of the table, as `xtape ops` prints it.
 void write_reference(const OpTable& table, std::ostream& out);

@@ -34,10 +34,10 @@ struct PerAxis {
 /// zeros is odd, the additional zero follows x. "valid" adds no zeros.
 struct ConvPadding {
   template <class T, class = PerAxis::IfNumber<T>>
-  ConvPadding(T number) : numbers(number) {}                                // NOLINT: converts by intent
-  ConvPadding(std::vector<std::int64_t> list) : numbers(std::move(list)) {} // NOLINT
-  ConvPadding(std::initializer_list<std::int64_t> list) : numbers(list) {}  // NOLINT
-  ConvPadding(const char* word) : name(word) {}                             // NOLINT
+  ConvPadding(T number) : numbers(number) {}                                 // NOLINT: converts by intent
+  ConvPadding(std::vector<std::int64_t> list) : numbers(std::move(list)) {}  // NOLINT
+  ConvPadding(std::initializer_list<std::int64_t> list) : numbers(list) {}   // NOLINT
+  ConvPadding(const char* word) : name(word) {}                              // NOLINT
   PerAxis numbers = 0;
   std::string name = {};
 };
@@ -50,8 +50,7 @@ Var windows(const Argument& x, std::int64_t axis, std::int64_t size, std::int64_
             std::int64_t dilation = 1);
 /// The sum of overlapping windows, the adjoint of `windows`. The windows lie along `axis` of the result. This axis has
 /// size `length`. The last axis of x contains the elements of a window.
-Var fold(const Argument& x, std::int64_t axis, std::int64_t length, std::int64_t stride = 1,
-         std::int64_t dilation = 1);
+Var fold(const Argument& x, std::int64_t axis, std::int64_t length, std::int64_t stride = 1, std::int64_t dilation = 1);
 
 // Convolutions of numbers ---------------------------------------------------------------------------------------------
 /// Convolves x [b, c, n] with weight [o, c / groups, k] and returns [b, o, m]. Each element of the result is a sum of

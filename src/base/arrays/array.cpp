@@ -10,9 +10,9 @@
 #include <new>
 #include <utility>
 
-#include "base/messages/wording.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 

@@ -2,8 +2,12 @@
 
 namespace xtape {
 
-bool operator==(const ValueType& a, const ValueType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
-std::string to_string(const ValueType& type) { return std::string(name_of(type.dtype)) + " " + to_string(type.shape); }
+bool operator==(const ValueType& a, const ValueType& b) {
+  return a.dtype == b.dtype && a.shape == b.shape;
+}
+std::string to_string(const ValueType& type) {
+  return std::string(name_of(type.dtype)) + " " + to_string(type.shape);
+}
 
 void Attributes::set(const std::string& name, Attribute value) {
   auto& items = items_.own();

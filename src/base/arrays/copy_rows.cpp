@@ -1,7 +1,7 @@
-#include "base/arrays/elements.hpp"
-
 #include <cstddef>
 #include <cstring>
+
+#include "base/arrays/elements.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,8 @@
+#include "base/arrays/elements.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "base/arrays/elements.hpp"
 #include "base/arrays/visit.hpp"
 #include "base/threads/threads.hpp"
 
@@ -18,7 +19,6 @@ void convert_floats(const Array& from, Array& to) {
   });
 }
 
-
 std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape) {
   std::vector<std::int64_t> index(shape.size());
   for (std::size_t axis = index.size(); axis-- > 0; element /= shape[axis]) index[axis] = element % shape[axis];
@@ -30,7 +30,6 @@ std::string index_text(const std::vector<std::int64_t>& index) {
   for (const std::int64_t each : index) text += (text.empty() ? "" : ", ") + std::to_string(each);
   return "[" + text + "]";
 }
-
 
 bool all_finite(const ArrayView& values) {
   const std::int64_t count = count_of(values.shape());

@@ -15,7 +15,6 @@ namespace xtape {
 /// same shape. Uses all threads.
 void convert_floats(const Array& from, Array& to);
 
-
 // Rows of arrays: the slices along the first axis.
 
 /// Returns the shape of an array with its number of rows replaced by `rows`. The shape has at least one axis.
@@ -27,7 +26,6 @@ inline Shape with_rows(Shape shape, std::int64_t rows) {
 /// Copies the listed rows of an array to `to`, one after the other.
 void copy_rows(const ArrayView& from, const std::uint32_t* rows, std::int64_t count, void* to);
 
-
 // Indices of elements in arrays.
 
 /// Returns the index of an element, given its position in row-major order.
@@ -35,7 +33,6 @@ std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape);
 
 /// "[1, 2]".
 std::string index_text(const std::vector<std::int64_t>& index);
-
 
 // Checks whether arrays are finite.
 

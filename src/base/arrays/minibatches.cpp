@@ -1,3 +1,5 @@
+#include "xtape/minibatches.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,7 +8,6 @@
 
 #include "base/arrays/elements.hpp"
 #include "base/arrays/order.hpp"
-#include "xtape/minibatches.hpp"
 
 namespace xtape {
 
@@ -33,7 +34,6 @@ std::vector<std::uint32_t> shuffled(std::uint32_t count, std::uint64_t seed, std
   for (std::uint32_t i = count; i > 1; --i) std::swap(order[i - 1], order[draw_below(i, seed, stream, i)]);
   return order;
 }
-
 
 namespace {
 /// Returns the number of rows. Throws if the arrays have different numbers of rows.

@@ -8,10 +8,10 @@
 #include <memory>
 #include <optional>
 
-#include "base/messages/wording.hpp"
+#include "base/arrays/safetensors_header.hpp"
 #include "base/files/files.hpp"
 #include "base/memory/process_memory.hpp"
-#include "base/arrays/safetensors_header.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 #include "xtape/npy.hpp"
 

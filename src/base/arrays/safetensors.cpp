@@ -3,10 +3,10 @@
 #include <exception>
 #include <mutex>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/safetensors_header.hpp"
 #include "base/files/encodings.hpp"
 #include "base/files/files.hpp"
-#include "base/arrays/safetensors_header.hpp"
+#include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

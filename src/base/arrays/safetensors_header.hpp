@@ -36,7 +36,6 @@ std::string stored_names();
 /// Returns the name of the type in which arrays of this dtype are saved.
 const char* stored_name(Dtype dtype);
 
-
 /// An array as described in the header, after all checks.
 struct Described {
   std::string name;

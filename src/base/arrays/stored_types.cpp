@@ -1,8 +1,8 @@
-#include "base/arrays/safetensors_header.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
+
+#include "base/arrays/safetensors_header.hpp"
 
 namespace xtape {
 

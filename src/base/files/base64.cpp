@@ -1,7 +1,7 @@
-#include "base/files/encodings.hpp"
-
 #include <cstddef>
 #include <cstdint>
+
+#include "base/files/encodings.hpp"
 
 namespace xtape {
 

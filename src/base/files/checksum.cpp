@@ -21,8 +21,8 @@ std::uint64_t checksum_of(const void* bytes, std::size_t count, int threads, std
   pieces.resize(static_cast<std::size_t>(ceiling(size, checksum_piece)));
   parallel_for(threads, size, checksum_piece, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t at = begin; at < finish; at += checksum_piece)
-      pieces[at / checksum_piece] = checksum_of_piece(
-          static_cast<const std::byte*>(bytes) + at, static_cast<std::size_t>(std::min(checksum_piece, finish - at)));
+      pieces[at / checksum_piece] = checksum_of_piece(static_cast<const std::byte*>(bytes) + at,
+                                                      static_cast<std::size_t>(std::min(checksum_piece, finish - at)));
   });
   return checksum_of_pieces(pieces);
 }

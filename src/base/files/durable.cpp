@@ -9,9 +9,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/messages/wording.hpp"
 #include "base/files/files.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 
@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 [[noreturn]] void fail(const std::string& what, const std::string& path) {
-  if (errno == ENOMEM) throw OutOfMemory("out of memory: cannot " + what + " '" + path + "', and " + memory_left_text());
+  if (errno == ENOMEM)
+    throw OutOfMemory("out of memory: cannot " + what + " '" + path + "', and " + memory_left_text());
   throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
 }
 

@@ -16,7 +16,9 @@ bool path_exists(const std::string& path);
 bool is_folder(const std::string& path);      ///< Whether `path` is a folder; throws as path_exists does.
 bool is_plain_file(const std::string& path);  ///< Whether `path` is a regular file; throws as path_exists does.
 /// Returns the path of a name in a folder.
-inline std::string path_in(const std::string& folder, const std::string& name) { return folder + "/" + name; }
+inline std::string path_in(const std::string& folder, const std::string& name) {
+  return folder + "/" + name;
+}
 /// Returns the names in a folder, in no particular order. Throws FileError if the folder cannot be read completely.
 std::vector<std::string> names_in(const std::string& folder);
 /// Returns a name in the folder that is not one of `known`, or "" if there is none. Throws FileError.

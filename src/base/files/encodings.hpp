@@ -16,7 +16,6 @@ std::string to_base64(std::string_view bytes);
 /// Returns nothing if the text is not base64.
 std::optional<std::string> from_base64(std::string_view text);
 
-
 // Checksums of arrays in files. An array is divided into pieces of 1 MiB. Its checksum is the XXH3-64 of the XXH3-64
 // values of the pieces, each as 8 bytes in little-endian order. The result does not depend on the number of threads.
 

@@ -79,7 +79,8 @@ void FileLock::acquire() {
 }
 
 bool FileLock::is_in_place() const {
-  struct stat locked {}, there {};
+  struct stat locked {
+  }, there{};
   if (fstat(file_, &locked) != 0) throw FileError("cannot lock '" + path_ + "': " + std::strerror(errno));
   return stat(path_.c_str(), &there) == 0 && locked.st_ino == there.st_ino && locked.st_dev == there.st_dev;
 }

@@ -19,7 +19,7 @@ OpenFile::OpenFile(const std::string& path) : path_(path) {
   struct stat status {};
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe does not block
   if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    const std::string why = file < 0                    ? std::strerror(errno)
+    const std::string why = file < 0                  ? std::strerror(errno)
                             : S_ISDIR(status.st_mode) ? "it is a directory"
                                                       : "it is not a plain file";
     if (file >= 0) close(file);

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 

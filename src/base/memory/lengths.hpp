@@ -20,7 +20,6 @@ constexpr T round_up(T count, std::type_identity_t<T> unit) {
   return ceiling(count, unit) * unit;
 }
 
-
 // Lengths that the compiler knows, for loops over short rows.
 
 /// Calls f(length). If `length` is at most 4, its type is a std::integral_constant, so that the compiler unrolls loops.

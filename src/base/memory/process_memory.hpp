@@ -14,7 +14,6 @@ namespace xtape {
 /// call runs on another stack at a lower address, such as a fiber's stack.
 std::size_t stack_left();
 
-
 /// The bytes of a large page of the system, which spares entries of the processor's page table.
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 

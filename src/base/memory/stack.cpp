@@ -1,8 +1,8 @@
-#include "base/memory/process_memory.hpp"
-
 #include <pthread.h>
 
 #include <cstdint>
+
+#include "base/memory/process_memory.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,6 @@
-#include "base/messages/wording.hpp"
-
 #include <algorithm>
 
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 

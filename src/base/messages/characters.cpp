@@ -1,7 +1,6 @@
-#include "base/messages/wording.hpp"
-
 #include <cstdio>
 
+#include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -1,9 +1,8 @@
-#include "base/messages/wording.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
+#include "base/messages/wording.hpp"
 #include "xtape/named.hpp"
 
 namespace xtape {

@@ -19,7 +19,6 @@ bool contains(const List& list, const Value& value) {
   return std::find(std::begin(list), std::end(list), value) != std::end(list);
 }
 
-
 // Lists in messages.
 
 /// Returns "a, b, c": the texts of the elements of a list.
@@ -42,7 +41,6 @@ std::string joined_first(const List& list, std::size_t most) {
   return joined(std::span(list).first(most)) + ", …";
 }
 
-
 // Lists of words in one text, and words without regard to case.
 
 /// Whether `word` is one of the `words`, which single spaces separate.
@@ -57,7 +55,6 @@ inline std::string with_ascii_in_lower_case(std::string text) {
   return text;
 }
 
-
 // Finds the valid name that is nearest to an unknown name, for error messages.
 
 /// Returns the name in `names` with the smallest edit distance to `name`, or the first of several such names. Considers
@@ -67,7 +64,6 @@ std::string nearest(const std::string& name, const std::vector<std::string>& nam
 
 /// "; did you mean 'weight'?", or "" if `nearest` finds no name.
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names);
-
 
 // Characters in UTF-8 text.
 
@@ -87,7 +83,6 @@ std::size_t shown_length(std::string_view text, std::size_t at);
 /// Returns the text in a form that a terminal can show. Control characters other than line ends and tabs, and bytes
 /// that are not UTF-8, become escapes such as \x1B.
 std::string escaped(std::string_view text);
-
 
 // Text in messages. Replaces unprintable characters, and puts a caret under the location of an error.
 

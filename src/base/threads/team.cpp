@@ -3,13 +3,14 @@
 // OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
 // threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
 // work is left, and waits only for helpers that have entered.
+#include <omp.h>
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <omp.h>
-#include <pthread.h>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -42,7 +43,6 @@ int thread_number() {
   thread_local const int own = threads++;
   return own;
 }
-
 
 namespace {
 // The bits of the gate: 15 for the number of helpers inside, one for whether the gate is open, 16 for the number of the
@@ -130,7 +130,7 @@ class Team {
         helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
           is_alone = true;
           void* volatile room = std::malloc(1 << 12);  // volatile: the compiler must not leave the calls out
-          if (room == nullptr) return;  // the OpenMP library would end the process if it got no memory
+          if (room == nullptr) return;                 // the OpenMP library would end the process if it got no memory
           std::free(room);
           omp_set_num_threads(1);  // limits the BLAS calls of this thread to one thread
           help(worker, seen);

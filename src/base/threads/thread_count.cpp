@@ -1,5 +1,3 @@
-#include "base/threads/threads.hpp"
-
 #include <omp.h>
 #include <pthread.h>
 
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "base/memory/process_memory.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {
@@ -27,8 +26,7 @@ int started(int count, int& reason) {
     const std::lock_guard<std::mutex> opened(*static_cast<std::mutex*>(mutex));
     return nullptr;
   };
-  while (made < count && (reason = pthread_create(&threads[made], nullptr, pass, &gate)) == 0)
-    ++made;
+  while (made < count && (reason = pthread_create(&threads[made], nullptr, pass, &gate)) == 0) ++made;
   closed.unlock();
   for (int i = 0; i < made; ++i) pthread_join(threads[i], nullptr);
   return made;

@@ -4,16 +4,15 @@
 #include <array>
 #include <atomic>
 
-#include "base/threads/activity.hpp"
 #include "base/memory/lengths.hpp"
+#include "base/threads/activity.hpp"
 
 namespace xtape {
 
 namespace {
 template <class Member>
 void in_team(int threads, const Member& member) {
-  run_team(threads, &member,
-           [](const void* context, int worker) { (*static_cast<const Member*>(context))(worker); });
+  run_team(threads, &member, [](const void* context, int worker) { (*static_cast<const Member*>(context))(worker); });
 }
 }  // namespace
 

@@ -18,7 +18,6 @@ int thread_count(int asked = 0);
 /// Returns the largest number that thread_count has returned so far.
 int most_threads_so_far();
 
-
 // The threads that help a thread with its work.
 
 /// Calls member(context, worker) on the calling thread as worker 0, and on helpers of this thread as workers 1 to
@@ -30,7 +29,6 @@ int most_threads_so_far();
 /// Each thread has its own helpers. They start at its first call and end with the thread. A forked process starts new
 /// helpers. A helper spins for a moment while it waits for the next call, and then sleeps.
 void run_team(int threads, const void* context, void (*member)(const void* context, int worker));
-
 
 // Loops distributed over the threads of a team.
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "cli/pictures.hpp"
 #include "base/messages/wording.hpp"
+#include "cli/pictures.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/train.hpp"
 

@@ -3,17 +3,17 @@
 #include <memory>
 #include <sstream>
 
-#include "base/messages/wording.hpp"
-#include "model/definition/definition.hpp"
-#include "cli/definition_options.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
-#include "model/hugging_face/folder.hpp"
-#include "train/run/run_parts.hpp"
+#include "base/messages/wording.hpp"
+#include "cli/definition_options.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"
 #include "decode/step_trials.hpp"
 #include "model/definition/checks.hpp"
+#include "model/definition/definition.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "train/run/run_parts.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/op/op.hpp"
 

@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "model/hugging_face/folder.hpp"
 #include "cli/lines.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/predictions.hpp"
 #include "cli/run_options.hpp"
+#include "model/hugging_face/folder.hpp"
 
 namespace xtape::cli {
 namespace {

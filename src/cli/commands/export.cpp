@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/files/durable.hpp"
 #include "cli/commands.hpp"
 #include "cli/definition_options.hpp"
-#include "base/files/durable.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/train.hpp"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "cli/commands.hpp"
 #include "base/messages/wording.hpp"
+#include "cli/commands.hpp"
 #include "cli/lines.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"

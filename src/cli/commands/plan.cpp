@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/pictures.hpp"
-#include "player/plan/memory.hpp"
 #include "cli/play_of.hpp"
+#include "player/plan/memory.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <sstream>
 
+#include "base/files/durable.hpp"
 #include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
-#include "base/files/durable.hpp"
 #include "cli/pictures.hpp"
 #include "train/run/metrics.hpp"
 

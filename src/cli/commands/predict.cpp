@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "train/trainer/carried.hpp"
 #include "cli/commands.hpp"
 #include "cli/lines.hpp"
 #include "cli/predictions.hpp"
 #include "cli/run_options.hpp"
 #include "data/texts/texts.hpp"
+#include "train/trainer/carried.hpp"
 
 namespace xtape::cli {
 namespace {

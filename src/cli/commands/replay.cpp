@@ -7,11 +7,11 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/commands.hpp"
+#include "base/arrays/visit.hpp"
 #include "base/files/durable.hpp"
 #include "base/threads/instruction_set.hpp"
+#include "cli/commands.hpp"
 #include "cli/run_options.hpp"
-#include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape::cli {

@@ -3,11 +3,11 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/recorded.hpp"
+#include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
 #include "cli/opened_model.hpp"
+#include "cli/recorded.hpp"
 #include "cli/run_options.hpp"
-#include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -10,11 +10,11 @@
 #include <unordered_map>
 
 #include "base/files/files.hpp"
-#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
-#include "tape/node_text.hpp"
+#include "base/messages/wording.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_options.hpp"
+#include "tape/node_text.hpp"
 #include "tape/tape_json.hpp"
 
 namespace xtape::cli {

@@ -11,18 +11,18 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/memory/lengths.hpp"
-#include "cli/commands.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
-#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
+#include "base/memory/lengths.hpp"
+#include "base/messages/wording.hpp"
+#include "cli/commands.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/progress.hpp"
-#include "ranks/rank_group.hpp"
 #include "cli/ranks.hpp"
 #include "cli/run_options.hpp"
 #include "data/tokenizers/utf8.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace xtape::cli {
 namespace {
@@ -90,7 +90,8 @@ Run begun(const TrainArguments& arguments) {
           ? ranks::RankGroup(ranks(arguments.ranks)).all_gather(default_directory(recipe.name)).front()
           : arguments.out;
   if (is_first_rank() && path_exists(out))
-    throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it, or choose another folder" : " already exists"));
+    throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it, or choose another folder"
+                                        : " already exists"));
   Run run = Run::create(recipe, out, ranks(arguments.ranks));
   if (is_first_rank() && !recipe.from.empty()) warn_of_folder({recipe.from, recipe.adapter}, recipe.definition);
   return run;
@@ -146,8 +147,8 @@ void warn_of_weights(const std::vector<std::string>& names) {
 /// that is drawn at random.
 void warn_of_long_updates(std::int64_t accumulate, std::int64_t epoch) {
   if (epoch == 0 || accumulate <= epoch) return;
-  std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has " << epoch
-            << ": an update reads all data several times" << std::endl;
+  std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has "
+            << epoch << ": an update reads all data several times" << std::endl;
 }
 
 void train(const TrainArguments& arguments) {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <span>
 
-#include "data/texts/texts.hpp"
 #include "base/arrays/elements.hpp"
 #include "data/texts/shuffled_rows.hpp"
+#include "data/texts/texts.hpp"
 
 namespace xtape {
 

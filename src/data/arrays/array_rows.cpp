@@ -3,10 +3,10 @@
 #include <set>
 
 #include "base/arrays/elements.hpp"
-#include "data/tables/fields.hpp"
+#include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
 #include "data/arrays/npz.hpp"
-#include "base/arrays/visit.hpp"
+#include "data/tables/fields.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {

@@ -6,10 +6,10 @@
 
 #include <cstring>
 
-#include "base/messages/wording.hpp"
-#include "base/files/files.hpp"
 #include "base/arrays/npy.hpp"
+#include "base/files/files.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape {
 

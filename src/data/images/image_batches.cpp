@@ -3,9 +3,9 @@
 #include <limits>
 #include <span>
 
-#include "data/texts/texts.hpp"
 #include "data/images/image_files.hpp"
 #include "data/texts/shuffled_rows.hpp"
+#include "data/texts/texts.hpp"
 #include "xtape/images.hpp"
 #include "xtape/literal.hpp"
 

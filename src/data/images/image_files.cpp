@@ -6,11 +6,11 @@
 #include <map>
 
 #include "base/files/durable.hpp"
-#include "data/tables/fields.hpp"
 #include "base/files/files.hpp"
-#include "data/arrays/npz.hpp"
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "data/arrays/npz.hpp"
+#include "data/tables/fields.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {

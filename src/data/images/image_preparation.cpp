@@ -7,9 +7,9 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
-#include "data/images/image_files.hpp"
-#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
+#include "base/messages/wording.hpp"
+#include "data/images/image_files.hpp"
 
 namespace xtape {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "data/images/image_files.hpp"
 #include "base/memory/process_memory.hpp"
+#include "data/images/image_files.hpp"
 
 namespace xtape {
 

@@ -4,9 +4,9 @@
 #include <limits>
 #include <set>
 
+#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
 #include "data/tables/fields.hpp"
-#include "base/memory/process_memory.hpp"
 #include "data/tokenizers/utf8.hpp"
 
 namespace xtape {

@@ -24,7 +24,6 @@ const T& held(const std::shared_ptr<const T>& data) {
   return *data;
 }
 
-
 /// Quotes a field for messages. Shows at most 100 bytes.
 std::string shown(const std::string& text);
 
@@ -89,7 +88,6 @@ bool is_missing(const std::string& field);
 /// that is too small for T is 0. Throws Error if the field is not a finite number.
 template <class T>
 T number_of(const std::string& text);
-
 
 /// Thrown if a table has no column of this name.
 class MissingColumn : public FileError {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/memory/lengths.hpp"
-#include "data/tables/fields.hpp"
 #include "base/memory/process_memory.hpp"
+#include "data/tables/fields.hpp"
 #include "data/texts/texts.hpp"
 #include "data/tokenizers/unicode.hpp"
 #include "xtape/text.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "data/tokenizers/unicode.hpp"
 #include "data/texts/texts.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "data/texts/texts.hpp"
 #include "base/memory/process_memory.hpp"
+#include "data/texts/texts.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"

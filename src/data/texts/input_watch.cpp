@@ -1,5 +1,3 @@
-#include "data/texts/texts.hpp"
-
 #include <sys/stat.h>
 
 #include <chrono>
@@ -8,6 +6,7 @@
 #include <system_error>
 
 #include "base/memory/process_memory.hpp"
+#include "data/texts/texts.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

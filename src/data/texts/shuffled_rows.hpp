@@ -1,5 +1,5 @@
-/// Batches of two splits whose rows need no padding. An epoch has every training row once, in random order. The sizes of
-/// its batches differ by at most one.
+/// Batches of two splits whose rows need no padding. An epoch has every training row once, in random order. The sizes
+/// of its batches differ by at most one.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "data/texts/texts.hpp"
 #include "base/arrays/order.hpp"
+#include "data/texts/texts.hpp"
 
 namespace xtape {
 

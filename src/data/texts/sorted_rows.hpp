@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "data/texts/texts.hpp"
 #include "base/memory/lengths.hpp"
+#include "data/texts/texts.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::rows {

@@ -25,7 +25,6 @@ std::vector<std::string> split_documents(const std::string& text, DocumentEnd en
   return documents;
 }
 
-
 namespace {
 
 /// Writes one row: tokens[start, start + columns), and as the target of each token the token after it. From `end` on,

@@ -37,7 +37,6 @@ inline std::uint64_t order_by(const std::vector<std::uint64_t>& numbers) {
   return checksum_of_pieces(numbers) >> 2 | 1;
 }
 
-
 // The lines of a text.
 
 /// Calls take(line) for each line, without its end, "\n" or "\r\n". The last line needs no end.
@@ -52,10 +51,11 @@ void for_each_line(const std::string& text, const Take& take) {
   }
 }
 
-
 // Words with labels, one word per line.
 
-inline bool is_blank(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }
+inline bool is_blank(const std::string& line) {
+  return line.find_first_not_of(" \t\r") == std::string::npos;
+}
 
 /// Returns whether a line separates sentences. Such a line is blank, or begins a document in the data of CoNLL-2003.
 bool ends_sentence(const std::string& line, char delimiter);
@@ -74,7 +74,6 @@ inline std::size_t tokens_before(const Tokenizer& tokenizer) {
 /// Throws Error if the tokenizer does not give exactly one token for each word. `tokens` is the number of tokens of a
 /// sentence with `words` words, and includes the tokens that source_of adds.
 void check_one_token_a_word(const Tokenizer& tokenizer, std::size_t tokens, std::size_t words);
-
 
 // Reports files that are slow to read.
 
@@ -98,7 +97,6 @@ class InputWatch {
   bool ended_ = false;
   std::thread thread_;
 };
-
 
 // The tokenization "13a" of BLEU.
 

@@ -1,7 +1,6 @@
 #include "data/texts/texts.hpp"
-
-#include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
 
 namespace xtape {
 

@@ -27,7 +27,6 @@ inline constexpr const char* unknown_name = "<unk>";
 inline constexpr const char* start_name = "<s>";
 inline constexpr const char* end_name = "</s>";
 
-
 /// Finds the texts of tokens in a text. The leftmost match wins. If several matches begin there, the longest wins.
 class AddedTokens {
  public:

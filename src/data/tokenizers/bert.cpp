@@ -1,8 +1,7 @@
-#include "data/tokenizers/published.hpp"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/tokenizers/published.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -1,7 +1,6 @@
-#include "data/tokenizers/word_models.hpp"
-
-#include "data/tokenizers/unicode.hpp"
 #include "base/messages/wording.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/word_models.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -1,8 +1,7 @@
-#include "data/tokenizers/unicode.hpp"
-
 #include <array>
 #include <unordered_map>
 
+#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 
 namespace xtape {

@@ -1,7 +1,6 @@
-#include "data/tokenizers/normalizers.hpp"
-
 #include "base/files/encodings.hpp"
 #include "base/messages/wording.hpp"
+#include "data/tokenizers/normalizers.hpp"
 #include "data/tokenizers/unicode.hpp"
 #include "xtape/error.hpp"
 

@@ -1,8 +1,7 @@
-#include "data/tokenizers/normalizers.hpp"
-
-#include "data/tokenizers/unicode.hpp"
 #include "base/messages/wording.hpp"
+#include "data/tokenizers/normalizers.hpp"
 #include "data/tokenizers/published.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 
 namespace xtape {

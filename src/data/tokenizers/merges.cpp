@@ -1,8 +1,8 @@
-#include "data/tokenizers/word_models.hpp"
-
 #include <algorithm>
 #include <queue>
 #include <vector>
+
+#include "data/tokenizers/word_models.hpp"
 
 namespace xtape {
 

@@ -33,7 +33,6 @@ class Charsmap {
   std::string texts_;  // the replacements, each ending with NUL
 };
 
-
 // The normalizers of a tokenizer.json. They change a text before it is split into words.
 
 /// Converts one UTF-8 text to another. Sets `first` to false if the new text begins with a character that does not stem
@@ -43,7 +42,6 @@ using Normalizer = std::function<std::string(const std::string&, bool& first)>;
 /// Returns the normalizers of the entry "normalizer" in the order of their application. Throws FileError at an
 /// unsupported normalizer.
 std::vector<Normalizer> read_normalizers(const JsonNode& node);
-
 
 // The decoders of a tokenizer.json, which turn the pieces of tokens into a text.
 

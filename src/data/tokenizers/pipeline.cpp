@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/published.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_models.hpp"
 #include "xtape/error.hpp"

@@ -8,10 +8,10 @@
 #include <optional>
 #include <set>
 
-#include "data/tokenizers/added_tokens.hpp"
-#include "base/messages/wording.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "base/messages/wording.hpp"
+#include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 
@@ -246,9 +246,9 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
   if (model || spiece) return of_model(words, path(model ? "tokenizer.model" : "spiece.model"), target, model);
   if (two_files) return of_two_files(words, folder, target);
   if (has("vocab.txt"))
-    return of_pipeline(words,
-                       PublishedTokenizer(bert_json(read_utf8_lines(path("vocab.txt")), words.tokenizer), path("vocab.txt")),
-                       target);
+    return of_pipeline(
+        words, PublishedTokenizer(bert_json(read_utf8_lines(path("vocab.txt")), words.tokenizer), path("vocab.txt")),
+        target);
   throw FileError(
       folder +
       " has no tokenizer: it needs tokenizer.json, tokenizer.model, spiece.model, vocab.json and merges.txt, or "

@@ -47,13 +47,11 @@ WordPattern read_pattern(const JsonNode& node);
 /// Throws a FileError that the "type" of the node is not supported.
 [[noreturn]] void refuse_type(const JsonNode& node, const std::string& what, const std::string& supported);
 
-
 // Reads BERT's tokenizer from vocab.txt.
 
 /// Returns a tokenizer.json for BERT's tokenizer. `lines` are the lines of vocab.txt, one piece per line. `config` is
 /// the content of tokenizer_config.json, or an empty node. Throws FileError if the vocabulary lacks a special token.
 std::string bert_json(const std::vector<std::string>& lines, const JsonNode& config);
-
 
 // The post-processors of a tokenizer.json. They specify the special tokens around a text and around a pair of texts.
 
@@ -76,7 +74,6 @@ struct Templates {
 /// Reads the entry "post_processor". `token_of` returns the token of a text, or -1. Throws FileError at an unsupported
 /// entry.
 Templates read_templates(const JsonNode& node, const std::function<std::int32_t(const std::string&)>& token_of);
-
 
 /// Returns the result of `read`. Its errors begin with the path of the file.
 template <class Read>

@@ -1,7 +1,6 @@
-#include "data/tokenizers/published.hpp"
-
 #include <nlohmann/json.hpp>
 
+#include "data/tokenizers/published.hpp"
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/tokenizers/word_models.hpp"
-#include "data/arrays/npz.hpp"
-#include "data/texts/texts.hpp"
-#include "data/tables/fields.hpp"
 #include "base/json/json_text.hpp"
+#include "data/arrays/npz.hpp"
+#include "data/tables/fields.hpp"
+#include "data/texts/texts.hpp"
 #include "data/tokenizers/pipeline.hpp"
 #include "data/tokenizers/published.hpp"
+#include "data/tokenizers/word_models.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

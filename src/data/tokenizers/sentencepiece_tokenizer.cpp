@@ -5,13 +5,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "data/tokenizers/added_tokens.hpp"
 #include "data/arrays/npz.hpp"
 #include "data/tables/fields.hpp"
+#include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/published.hpp"
+#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_model.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 

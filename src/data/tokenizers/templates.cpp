@@ -1,6 +1,5 @@
 #include "data/tokenizers/published.hpp"
 
-
 namespace xtape {
 
 namespace {

@@ -1,12 +1,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "data/arrays/npz.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
-#include "data/tokenizers/published.hpp"
+#include "data/arrays/npz.hpp"
 #include "data/tokenizers/added_tokens.hpp"
+#include "data/tokenizers/published.hpp"
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {

@@ -35,7 +35,6 @@ void append_lower_case(std::string& text, char32_t character);
 /// text.
 std::size_t grapheme_end(std::string_view text, std::size_t at);
 
-
 // White space, words and lower case in UTF-8 text.
 
 /// Returns whether a character is Unicode white space or one of the four ASCII separators (U+001C to U+001F).
@@ -47,7 +46,6 @@ std::vector<std::string> words_in(const std::string& text);
 /// Returns `text` in lower case, by the language-independent rules of Unicode. Throws Error if `text` is not UTF-8 or
 /// the locale C.UTF-8 is missing.
 std::string lower_cased(const std::string& text);
-
 
 // The characters that represent bytes in GPT-2's files.
 

@@ -1,8 +1,7 @@
-#include "data/tokenizers/word_models.hpp"
-
 #include <algorithm>
 
 #include "base/messages/wording.hpp"
+#include "data/tokenizers/word_models.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -1,10 +1,11 @@
+#include "data/tokenizers/word_models.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/messages/wording.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/word_models.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {
@@ -38,7 +39,6 @@ Tokens WordPieces::tokens_of_word(std::string_view word) const {
   }
   return tokens;
 }
-
 
 std::vector<std::string> read_pieces(const JsonNode& vocabulary, bool dense) {
   const auto entries = vocabulary.entries();

@@ -40,7 +40,6 @@ class Merges {
   std::unordered_map<std::uint64_t, Merge, Mix> merges_;
 };
 
-
 // Byte-pair encoding of bytes or characters.
 
 struct BytePairOptions {
@@ -69,7 +68,6 @@ class BytePairs : public WordModel {
   Merges merges_;
 };
 
-
 // A unigram language model of pieces.
 
 /// Splits a word into the pieces of greatest probability, by dynamic programming (Kudo, 2018, "Subword
@@ -88,7 +86,6 @@ class Unigrams : public WordModel {
   Trie trie_;
 };
 
-
 // WordPiece, the pieces of BERT.
 
 /// Splits a word into pieces. The first piece is the longest piece with which the word begins. The rest is split in the
@@ -104,7 +101,6 @@ class WordPieces : public WordModel {
   std::int64_t rest_;  // the trie node of the prefix, or -1 if no piece has the prefix
   std::int64_t longest_;
 };
-
 
 // Reads the models of tokenizer.json.
 

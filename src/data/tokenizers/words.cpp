@@ -1,8 +1,7 @@
-#include "data/tokenizers/unicode.hpp"
-
 #include <clocale>
 #include <cwctype>
 
+#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <map>
 
-#include "ops/recording/op_helpers.hpp"
 #include "ops/recording/enclosed.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {

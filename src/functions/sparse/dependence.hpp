@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "tape/graph.hpp"
 #include "functions/sparse/index_sets.hpp"
+#include "tape/graph.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,10 +1,10 @@
 // The rules for elementwise ops, products, running sums, and calls about which nothing is known.
 #include <algorithm>
 
-#include "base/messages/wording.hpp"
-#include "ops/linear_algebra/equation.hpp"
-#include "functions/sparse/dependence.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
+#include "functions/sparse/dependence.hpp"
+#include "ops/linear_algebra/equation.hpp"
 
 namespace xtape {
 

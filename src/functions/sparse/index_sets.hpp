@@ -12,7 +12,7 @@ namespace xtape {
 class IndexSets {
  public:
   using Id = std::int32_t;
-  static constexpr Id none = 0;  ///< The empty set.
+  static constexpr Id none = 0;                                ///< The empty set.
   static constexpr std::int64_t most = std::int64_t{1} << 30;  ///< The limit of indices in all sets together.
 
   /// Throws ShapeError if there are more than 2^31 - 1 indices.
@@ -32,9 +32,9 @@ class IndexSets {
 
   std::vector<std::int32_t> indices_;      // the indices of all sets, one set after the other
   std::vector<std::size_t> begins_{0, 0};  // per set: the index of its first entry; at the end: the end of the last set
-  std::vector<std::uint64_t> hashes_{0};        // per set
-  std::vector<Id> table_;                       // open addressing by hash; `none` where empty
-  std::vector<bool> seen_;                      // per index: scratch of a union; all false between calls
+  std::vector<std::uint64_t> hashes_{0};   // per set
+  std::vector<Id> table_;                  // open addressing by hash; `none` where empty
+  std::vector<bool> seen_;                 // per index: scratch of a union; all false between calls
   std::vector<std::int32_t> fresh_, together_;  // scratch
 };
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tape/calls.hpp"
-#include "grad/chunks.hpp"
+#include "base/arrays/visit.hpp"
 #include "functions/sparse/colouring.hpp"
 #include "functions/sparse/dependence.hpp"
-#include "base/arrays/visit.hpp"
+#include "grad/chunks.hpp"
+#include "tape/calls.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 

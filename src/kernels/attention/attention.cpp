@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/random/draws.hpp"
-#include "kernels/products/product.hpp"
-#include "kernels/table/scratch.hpp"
-#include "kernels/reductions/reduce.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/products/product.hpp"
+#include "kernels/random/draws.hpp"
+#include "kernels/reductions/reduce.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

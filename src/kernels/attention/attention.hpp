@@ -30,7 +30,6 @@ struct AttentionLabels {
 /// are renamed to those of "scores". Throws Error if the equations do not describe an attention.
 AttentionLabels labels_of_attention(const Attributes& attributes);
 
-
 // The keys that a row of a mask leaves visible to its query.
 
 /// Returns one more than the index of the last unmasked key among the `keys` keys of a row, but at least `seen`.
@@ -46,7 +45,6 @@ inline std::int64_t last_seen(const bool* row, std::int64_t column, std::int64_t
   while (keys > seen && row[(keys - 1) * column]) --keys;
   return keys;
 }
-
 
 struct AttentionPlan {
   Dtype dtype = Dtype::float32;  ///< The dtype of the results, and of the operands except those in `narrow`.
@@ -85,7 +83,6 @@ inline const bool* mask_of(const KernelArguments& arguments, std::size_t place, 
   static constexpr bool seen = false;
   return masked ? in<bool>(arguments, place) : &seen;
 }
-
 
 // Attention of one query per head, for decoding token by token.
 

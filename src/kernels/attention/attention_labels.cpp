@@ -1,9 +1,8 @@
-#include "kernels/attention/attention.hpp"
-
 #include <algorithm>
 #include <optional>
 
 #include "base/messages/wording.hpp"
+#include "kernels/attention/attention.hpp"
 
 namespace xtape {
 

@@ -1,14 +1,13 @@
-#include "kernels/attention/attention.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "kernels/math/lanes.hpp"
-#include "kernels/elements/scalar.hpp"
-#include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/math/lanes.hpp"
 #include "kernels/math/vector_math.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "base/memory/lengths.hpp"
-#include "kernels/table/kernel_form.hpp"
+#include "base/threads/threads.hpp"
 #include "kernels/elements/loops.hpp"
 #include "kernels/elements/scalar.hpp"
-#include "base/threads/threads.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "kernels/elements/division.hpp"
-#include "kernels/random/draws.hpp"
 #include "kernels/elements/element_loops.hpp"
-#include "kernels/math/lanes.hpp"
 #include "kernels/elements/scalar.hpp"
+#include "kernels/math/lanes.hpp"
 #include "kernels/math/vector_math.hpp"
+#include "kernels/random/draws.hpp"
 
 namespace xtape {
 
@@ -155,7 +155,8 @@ TileFunction cast_before_halves(Dtype from) {
 }
 /// Converts between bfloat16 or float16 and a dtype other than float32. Only one of the two steps rounds.
 TileFunction cast_through_floats(Dtype from, Dtype to) {
-  return [from, to, first = is_half(to) ? cast_before_halves(from) : make_cast(from, Dtype::float32), then = make_cast(Dtype::float32, to)](const Tile& tile) {
+  return [from, to, first = is_half(to) ? cast_before_halves(from) : make_cast(from, Dtype::float32),
+          then = make_cast(Dtype::float32, to)](const Tile& tile) {
     constexpr std::int64_t most = 512;
     std::array<float, most> floats;
     void* const middle = floats.data();

@@ -15,7 +15,6 @@ TileFunction make_tile(const std::string& op, const KernelForm& form);
 /// Returns the loop that converts elements.
 TileFunction make_cast(Dtype from, Dtype to);
 
-
 // Loops of two ops.
 
 /// Two elementwise ops on floats, of which the second reads the result of the first: then(first(a, b), c), or

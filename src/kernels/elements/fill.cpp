@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

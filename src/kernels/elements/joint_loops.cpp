@@ -2,9 +2,8 @@
 //
 // This file is compiled without contraction of floating-point expressions. The product is rounded as in a loop of its
 // own. Another plan, which keeps the product, therefore has the same bits.
-#include "kernels/elements/elementwise.hpp"
-
 #include "kernels/elements/element_loops.hpp"
+#include "kernels/elements/elementwise.hpp"
 
 namespace xtape {
 

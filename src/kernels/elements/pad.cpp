@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/threads/threads.hpp"
 #include "kernels/elements/copy.hpp"
-#include "kernels/table/kernel_form.hpp"
 #include "kernels/elements/loops.hpp"
 #include "kernels/elements/scalar.hpp"
-#include "base/threads/threads.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

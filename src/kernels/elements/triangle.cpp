@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/table/kernel_form.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

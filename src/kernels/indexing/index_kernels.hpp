@@ -17,7 +17,6 @@ Kernel make_checked_indices(const KernelForm& form);
 /// index is out of range.
 Kernel make_index_reduce(const KernelForm& form, bool whole);
 
-
 // Products of groups of rows, each with its own matrix. Nearly all their time goes into the product kernels that they
 // call, so they are compiled once for all processors.
 
@@ -26,7 +25,6 @@ Kernel make_index_reduce(const KernelForm& form, bool whole);
 Kernel make_ragged_dot(const KernelForm& form);
 /// For each group, the sum of x[i]' y[i] over its rows, [g, k, n]. Inputs are x [m, k], y [m, n] and group sizes.
 Kernel make_ragged_dot_weights(const KernelForm& form);
-
 
 // Order and search: sorting, and positions in sorted arrays. Compiled once for all processors.
 

@@ -1,10 +1,9 @@
-#include "kernels/indexing/index_kernels.hpp"
-
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/indexing/index_kernels.hpp"
 
 namespace xtape {
 

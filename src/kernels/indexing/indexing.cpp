@@ -3,10 +3,10 @@
 
 #include <cstring>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/elements/scalar.hpp"
-#include "base/threads/threads.hpp"
 #include "base/memory/lengths.hpp"
+#include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

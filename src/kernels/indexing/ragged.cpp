@@ -1,14 +1,13 @@
 // The sizes of the groups are known only at run time, but products are planned beforehand. Each kernel therefore
 // contains products for several numbers of rows. A group uses the product with the next larger number of rows, or
 // several products one after the other.
-#include "kernels/indexing/index_kernels.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "kernels/indexing/index_kernels.hpp"
 #include "kernels/table/kernels.hpp"
 #include "xtape/error.hpp"
 

@@ -1,13 +1,12 @@
-#include "kernels/indexing/index_kernels.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <type_traits>
 
-#include "kernels/reductions/reduce.hpp"
-#include "kernels/elements/scalar.hpp"
-#include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/indexing/index_kernels.hpp"
+#include "kernels/reductions/reduce.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

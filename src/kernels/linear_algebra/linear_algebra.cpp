@@ -201,8 +201,8 @@ Kernel make_svd(const KernelForm& form) {
 }
 
 /// The factors of a matrix [n, n]: element (i, j) of L D U is element (rows[i], columns[j]) of the matrix. L is unit
-/// lower triangular, U is unit upper triangular, and D is diagonal. `ldu` holds all three. If the matrix has rank r, all
-/// elements of D after the first r are 0, apart from rounding errors.
+/// lower triangular, U is unit upper triangular, and D is diagonal. `ldu` holds all three. If the matrix has rank r,
+/// all elements of D after the first r are 0, apart from rounding errors.
 template <class T>
 struct PivotedFactors {
   T* ldu;

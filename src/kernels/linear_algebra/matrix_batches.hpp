@@ -8,10 +8,10 @@
 #include <limits>
 #include <string>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/products/blas_core.hpp"
-#include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/products/blas_core.hpp"
+#include "kernels/table/kernel_form.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

@@ -28,7 +28,6 @@ double digamma(double x);
 /// The `order`-th derivative of digamma. `order` is an integer of at least 0. For order 0, the result is digamma(x).
 double polygamma(double order, double x);
 
-
 // The regularised incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. The quantiles
 // are computed from this function. Compiled once for all processors.
 
@@ -41,7 +40,6 @@ double gammaincinv(double a, double p);
 /// The smallest integer k with P(X <= k) >= p for a Poisson variable X of this rate. NaN unless p is in [0, 1] and the
 /// rate is finite and at least 0.
 double poisson_quantile(double p, double rate);
-
 
 // Roots of sums of squares that neither overflow nor underflow. Compiled once for all processors.
 

@@ -1,9 +1,8 @@
-#include "kernels/math/functions.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "kernels/math/functions.hpp"
 
 namespace xtape {
 

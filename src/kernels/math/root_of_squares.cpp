@@ -1,12 +1,11 @@
-#include "kernels/math/functions.hpp"
-
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "base/threads/threads.hpp"
 #include "kernels/elements/loops.hpp"
 #include "kernels/elements/scalar.hpp"
-#include "base/threads/threads.hpp"
+#include "kernels/math/functions.hpp"
 
 namespace xtape {
 

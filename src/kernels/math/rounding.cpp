@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

@@ -33,8 +33,8 @@ template <class T, std::size_t n, class F>
 void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, const F& f) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
-  const auto over_registers = [&f](const std::array<const T*, n>& from, T* to,
-                                   std::int64_t size) __attribute__((noinline)) {
+  const auto over_registers = [&f](const std::array<const T*, n>& from, T* to, std::int64_t size)
+      __attribute__((noinline)) {
     [&]<std::size_t... each>(std::index_sequence<each...>) {
       for (std::int64_t i = 0; i < size; i += width)
         Batch(f(Batch::load_unaligned(from[each] + i)...)).store_unaligned(to + i);

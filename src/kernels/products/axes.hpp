@@ -45,7 +45,6 @@ std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>&
 /// Returns the plan for plain loops. Every product has this plan.
 LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes);
 
-
 // Products of few lines with long sums over contiguous terms in both operands. An example is the gradient of a
 // convolution's weight, which sums over all positions of all images. Registers hold terms, so that neither operand is
 // packed.

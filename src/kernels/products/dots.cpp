@@ -1,12 +1,11 @@
-#include "kernels/products/axes.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "kernels/math/lanes.hpp"
-#include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/products/axes.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

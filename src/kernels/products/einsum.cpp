@@ -1,7 +1,7 @@
 // The kernels of einsum: a product, and a product that is added to an array.
 #include "kernels/elements/copy.hpp"
-#include "kernels/table/kernel_form.hpp"
 #include "kernels/products/product.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

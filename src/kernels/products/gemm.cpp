@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/memory/lengths.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/products/blas_core.hpp"
 
 namespace xtape {
 

@@ -23,7 +23,7 @@ struct GemmPlan {
   bool accumulate = false;
   int threads = 1;
   Narrow narrow = {};  ///< The dtypes of a and b if they are narrow.
-  int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
+  int fixed = -1;      ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
   /// If >= 0, the operand (0: a, 1: b) that the kernel gathers instead of packing. Its offsets and strides above
   /// describe the packed layout. The kernel reads the elements through `gathered_from`.
   int gathered = -1;
@@ -69,7 +69,6 @@ std::function<void(const T* a, const T* b, T* c)> make_gemm(const GemmPlan& plan
 extern template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);
 extern template std::function<void(const double*, const double*, double*)> make_gemm<double>(const GemmPlan&);
 
-
 // Products of few rows and a large matrix, such as one decoding step with a weight. Nearly all their time goes into
 // reading the matrix. The matrix is therefore read once, in memory order, and never packed.
 
@@ -84,7 +83,6 @@ template <class T>
 MatrixProducts<T> make_rows(const GemmPlan& plan);
 extern template MatrixProducts<float> make_rows<float>(const GemmPlan&);
 extern template MatrixProducts<double> make_rows<double>(const GemmPlan&);
-
 
 // Batches of matrix products in register tiles. The method follows Goto and van de Geijn (2008, Anatomy of
 // high-performance matrix multiplication), but reads a in place if possible.
@@ -113,7 +111,6 @@ extern template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
 /// for processors with AVX512-BF16.
 bool bfloat16_tiles_suit(const GemmPlan& plan);
 MatrixProducts<float> make_bfloat16_tiles(const GemmPlan& plan);
-
 
 // Batches of float32 matrix products on the matrix unit. amx.hpp describes the method and its accuracy.
 

@@ -138,7 +138,8 @@ template <class Part, std::size_t width>
   const typename Register<Part, width>::type second = *reinterpret_cast<const Loose*>(from + width - 1);
   return [&]<std::size_t... i>(std::index_sequence<i...>) {
     return __builtin_shufflevector(first, second, (2 * i < width ? 2 * i : 2 * i + 1)...);
-  }(std::make_index_sequence<width>{});
+  }
+  (std::make_index_sequence<width>{});
 }
 
 /// Returns the distance between neighbours among the first `count` positions in `places`, or 0 if load_steps cannot

@@ -6,13 +6,13 @@
 #include <array>
 #include <vector>
 
+#include "base/threads/threads.hpp"
 #include "kernels/elements/copy.hpp"
 #include "kernels/elements/elementwise.hpp"
 #include "kernels/products/axes.hpp"
 #include "kernels/products/gemm.hpp"
 #include "kernels/products/product_loops.hpp"
 #include "kernels/table/scratch.hpp"
-#include "base/threads/threads.hpp"
 
 namespace xtape {
 

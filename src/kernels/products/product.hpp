@@ -40,8 +40,7 @@ enum class ProductWay : std::uint8_t { loops, blas, tiles, bfloat16_tiles, amx, 
 
 /// A planned product. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {
-  std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared)>
-      multiply;
+  std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared)> multiply;
   std::size_t scratch_bytes = 0;  ///< `scratch` and `prepared` must be 64-byte aligned.
   /// If not empty, prepares the fixed operand in `prepared`, memory of `prepared_bytes`. All later runs read this
   /// memory and do not change it. The result has the same bits as without preparation.

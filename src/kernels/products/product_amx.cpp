@@ -1,14 +1,13 @@
-#include "kernels/products/gemm.hpp"
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/products/amx.hpp"
-#include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/products/amx.hpp"
+#include "kernels/products/gemm.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 
@@ -277,8 +276,7 @@ class AmxProduct {
     for (std::int64_t i = 0; i < rows; ++i)
       if (zero_sums[i] != 0) with_zeros |= std::uint32_t{1} << i;
     with_zeros &= ~zero_lines(arrays, chunk, 0, top, with_zeros, zeros);
-    for (; with_zeros != 0; with_zeros &= with_zeros - 1)
-      to_explain |= zero_sums[std::countr_zero(with_zeros)];
+    for (; with_zeros != 0; with_zeros &= with_zeros - 1) to_explain |= zero_sums[std::countr_zero(with_zeros)];
     return to_explain == 0 || (to_explain & ~zero_lines(arrays, chunk, 1, left, to_explain, zeros)) == 0;
   }
 

@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "base/memory/lengths.hpp"
-#include "kernels/reductions/cross_entropy.hpp"
-#include "kernels/table/kernel_form.hpp"
+#include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/products/product.hpp"
+#include "kernels/reductions/cross_entropy.hpp"
 #include "kernels/reductions/reduce.hpp"
-#include "kernels/elements/scalar.hpp"
+#include "kernels/table/kernel_form.hpp"
 #include "kernels/table/scratch.hpp"
-#include "base/threads/threads.hpp"
 
 namespace xtape {
 

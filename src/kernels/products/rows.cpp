@@ -1,12 +1,11 @@
-#include "kernels/products/gemm.hpp"
-
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
 #include "base/memory/lengths.hpp"
-#include "kernels/math/lanes.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/products/gemm.hpp"
 
 namespace xtape {
 

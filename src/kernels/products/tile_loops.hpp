@@ -28,7 +28,7 @@ template <class F>
 struct Columns {
   std::array<const typename F::Part*, row_registers> from;  ///< The first part of the columns of each register.
   const std::int64_t* parts;  ///< The distances of the parts, and of parts_ahead further parts, from the first part.
-  typename F::Part* packed;                                 ///< The panel to pack.
+  typename F::Part* packed;   ///< The panel to pack.
 };
 
 /// Computes a tile of c with `rows` rows of `registers` registers, over `parts` parts. Adds to c if `add`.

@@ -63,9 +63,8 @@ class TileOperands {
     const auto start = plan_.outer.offsets(product, plan_.outer.rank());
     const auto sum = plan_.sums.offsets(block / blocks_each_, plan_.sums.rank());
     const std::int64_t first = block % blocks_each_ * block_parts_ * F::terms;
-    const std::int64_t right = plan_.gathered == 1
-                                   ? plan_.gathered_from.offset + gathered(start[1]) + gathered(sum[1])
-                                   : plan_.offsets[1] + start[1] + sum[1] + first * plan_.k_strides[1];
+    const std::int64_t right = plan_.gathered == 1 ? plan_.gathered_from.offset + gathered(start[1]) + gathered(sum[1])
+                                                   : plan_.offsets[1] + start[1] + sum[1] + first * plan_.k_strides[1];
     return {{plan_.offsets[0] + start[0] + sum[0] + first * plan_.k_strides[0], right, plan_.offsets[2] + start[2]},
             std::min(block_parts_ * F::terms, plan_.k - first),
             first};
@@ -167,7 +166,7 @@ class TileOperands {
   }
   /// Whether panel `p` is complete and the columns of each of its registers are adjacent.
   bool registers_run(std::int64_t p) const {
-    if ((p + 1) * panel_width<F> > plan_.n) return false;
+    if ((p + 1) * panel_width < F >> plan_.n) return false;
     for (std::int64_t i = p * panel_width<F>; i < (p + 1) * panel_width<F>; ++i)
       if (i % register_width != 0 && line(i) != line(i - 1) + 1) return false;
     return true;

@@ -1,11 +1,10 @@
-#include "kernels/products/gemm.hpp"
-
 #include <algorithm>
 
 #include "base/threads/instruction_set.hpp"
+#include "base/threads/threads.hpp"
+#include "kernels/products/gemm.hpp"
 #include "kernels/products/tile_operands.hpp"
 #include "kernels/table/scratch.hpp"
-#include "base/threads/threads.hpp"
 
 namespace xtape {
 
@@ -146,8 +145,8 @@ class Tiles {
   /// The size of the packed rows of a: all rows of a stage's products, or one block of rows per task.
   std::int64_t left_size() const {
     if (!operands_.packs_left()) return 0;
-    return operands_.band_size() * (shares_left() ? together() * stage_blocks_ * operands_.bands().count
-                                                  : workers() * group_bands_);
+    return operands_.band_size() *
+           (shares_left() ? together() * stage_blocks_ * operands_.bands().count : workers() * group_bands_);
   }
   static std::size_t bytes(std::int64_t parts) { return whole_lines(static_cast<std::size_t>(parts) * sizeof(Part)); }
   std::size_t memory_bytes() const {
@@ -255,8 +254,7 @@ class Tiles {
     Columns<F> right{{piece.rights + p * operands_.panel_size()}, nullptr, nullptr};
     Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
     if constexpr (!F::must_pack)
-      if (piece.own != nullptr && operands_.panel_in_place(panel) &&
-          (stays_in_place_ || band == piece.first_band)) {
+      if (piece.own != nullptr && operands_.panel_in_place(panel) && (stays_in_place_ || band == piece.first_band)) {
         right = operands_.columns_in_place(arrays.b, piece.block, panel, piece.own + p * operands_.panel_size());
         go = multiply_rows<F, row_registers, Reading::packs>[row];
         if constexpr (may_stay)
@@ -282,7 +280,7 @@ class Tiles {
   std::int64_t stage_blocks_, stage_panels_;
   std::int64_t row_groups_ = 0, group_bands_ = 0;  ///< Groups of bands; the number of bands in the largest group.
   std::int64_t columns_ = 0;                       ///< Panels per group.
-  bool stays_in_place_ = false;  ///< Whether tiles of all bands read columns in place.
+  bool stays_in_place_ = false;                    ///< Whether tiles of all bands read columns in place.
 };
 
 template <class F>

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/table/kernel_form.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/products/product.hpp"
+#include "kernels/table/kernel_form.hpp"
 #include "kernels/table/scratch.hpp"
 
 namespace xtape::winograd {

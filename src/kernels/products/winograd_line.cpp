@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string>
 
-#include "kernels/products/winograd.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/products/winograd.hpp"
 
 namespace xtape::winograd {
 

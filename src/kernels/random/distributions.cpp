@@ -1,10 +1,9 @@
-#include "kernels/random/draws.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "kernels/elements/scalar.hpp"
+#include "kernels/random/draws.hpp"
 #include "xtape/literal.hpp"
 
 namespace xtape {

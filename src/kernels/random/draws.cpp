@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/random/philox.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/random/philox.hpp"
 
 namespace xtape {
 
@@ -167,9 +167,7 @@ TileFunction make_dropout(const KernelForm& form) {
 }
 
 KernelList list_draws() {
-  return {{"uniform", make_uniform},
-          {"bernoulli", make_bernoulli},
-          {"categorical", make_categorical}};
+  return {{"uniform", make_uniform}, {"bernoulli", make_bernoulli}, {"categorical", make_categorical}};
 }
 
 }  // namespace xtape

@@ -27,7 +27,6 @@ struct RandomStream {
   }
 };
 
-
 // Checks of the numbers that describe distributions. Compiled once for all processors.
 
 /// Throws Error: the logits of this row, of rows of the shape `rows`, contain NaN or infinity.
@@ -36,14 +35,12 @@ struct RandomStream {
 /// Returns the kernel of checked_weights. Input and output are dense.
 Kernel make_checked_weights(const KernelForm& form);
 
-
 // Kernels that draw random numbers.
 
 /// Dropout of elements [first, first + count) of an array: x * scale if the element's Bernoulli draw with probability
 /// `keep` is true, otherwise 0. `x` and `out` point to element `first`. `out` may be `x`.
 template <class T>
-void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x,
-          T* out);
+void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x, T* out);
 TileFunction make_dropout(const KernelForm& form);
 
 }  // namespace xtape

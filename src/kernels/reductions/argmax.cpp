@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/reductions/reduce.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/reductions/reduce.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

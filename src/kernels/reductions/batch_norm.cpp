@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "base/memory/lengths.hpp"
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/math/lanes.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/math/lanes.hpp"
-#include "kernels/elements/scalar.hpp"
-#include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/math/lanes.hpp"
 #include "kernels/math/vector_math.hpp"
+#include "kernels/table/kernel_form.hpp"
+#include "kernels/table/scratch.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

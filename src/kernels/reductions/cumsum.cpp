@@ -4,10 +4,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/reductions/reduce.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/reductions/reduce.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

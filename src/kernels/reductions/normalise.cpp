@@ -2,11 +2,11 @@
 #include <array>
 #include <cmath>
 
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/math/lanes.hpp"
-#include "kernels/elements/scalar.hpp"
-#include "kernels/table/scratch.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/table/kernel_form.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

@@ -6,11 +6,11 @@
 #include <type_traits>
 
 #include "base/memory/lengths.hpp"
+#include "base/threads/threads.hpp"
+#include "kernels/elements/scalar.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/table/loop_kernel.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "kernels/table/scratch.hpp"
-#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -32,7 +32,6 @@ struct Middle {
   }
 };
 
-
 enum class Reduction : std::uint8_t { sum, mean, maximum, minimum, any, all };
 
 /// Reduces arrays of one shape over `axes`. Maximum and minimum propagate NaN.
@@ -73,7 +72,6 @@ class Reducer {
   std::size_t between_bytes_ = 0;  ///< Bytes of the largest intermediate result.
   std::size_t scratch_bytes_ = 0;
 };
-
 
 // Softmax as part of attention. A row whose elements are all -inf gives zeros.
 

@@ -1,16 +1,15 @@
-#include "kernels/reductions/reduce.hpp"
-
 #include <array>
 #include <cmath>
 
 #include "base/memory/lengths.hpp"
-#include "kernels/table/kernel_form.hpp"
-#include "kernels/math/lanes.hpp"
+#include "base/threads/threads.hpp"
 #include "kernels/elements/loops.hpp"
 #include "kernels/elements/scalar.hpp"
-#include "kernels/table/scratch.hpp"
-#include "base/threads/threads.hpp"
+#include "kernels/math/lanes.hpp"
 #include "kernels/math/vector_math.hpp"
+#include "kernels/reductions/reduce.hpp"
+#include "kernels/table/kernel_form.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 
@@ -44,8 +43,9 @@ void for_rows(const std::array<const T*, operands>& in, T* out, const Middle& ex
   parallel_pieces(threads, groups, grain, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
     std::array<T*, operands> gathered;
     for (std::size_t k = 0; k < operands; ++k)
-      gathered[k] = static_cast<T*>(scratch) +
-                    (worker * static_cast<std::int64_t>(operands) + static_cast<std::int64_t>(k)) * gathered_elements(extent);
+      gathered[k] =
+          static_cast<T*>(scratch) +
+          (worker * static_cast<std::int64_t>(operands) + static_cast<std::int64_t>(k)) * gathered_elements(extent);
     for (std::int64_t group = begin; group < finish; ++group) {
       const std::int64_t first = group % groups_across * columns_at_once;
       const std::int64_t columns = std::min(columns_at_once, extent.inner - first);

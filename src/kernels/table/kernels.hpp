@@ -5,10 +5,10 @@
 #include <string>
 #include <tuple>
 
-#include "kernels/table/choices.hpp"
-#include "kernels/elements/copy.hpp"
 #include "base/threads/instruction_set.hpp"
+#include "kernels/elements/copy.hpp"
 #include "kernels/elements/elementwise.hpp"
+#include "kernels/table/choices.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/table/update.hpp"
 

@@ -1,8 +1,8 @@
 // Changes lines of a list "do".
 #include <algorithm>
 
-#include "model/definition/definition_blocks.hpp"
 #include "base/messages/wording.hpp"
+#include "model/definition/definition_blocks.hpp"
 
 namespace xtape::model {
 

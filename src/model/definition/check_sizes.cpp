@@ -1,9 +1,9 @@
-#include "model/definition/checks.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>
+
+#include "model/definition/checks.hpp"
 
 namespace xtape::model {
 

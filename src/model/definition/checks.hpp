@@ -22,7 +22,6 @@ bool is_slip(const std::string& name, const std::string& meant, bool replaced);
 /// misspelling. The intended name may be a visible name (parameter, hyper-parameter) or a size that occurs more often.
 void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const VisibleNames& visible);
 
-
 // Finds unused inputs, overrides without effect, and weights and modules that no line mentions. Such weights would be
 // stored and trained without effect.
 

@@ -5,12 +5,12 @@
 #include <functional>
 #include <optional>
 
-#include "model/definition/checks.hpp"
-#include "base/messages/wording.hpp"
-#include "model/definition/definition_blocks.hpp"
 #include "base/files/files.hpp"
-#include "model/hugging_face/mapping.hpp"
+#include "base/messages/wording.hpp"
+#include "model/definition/checks.hpp"
+#include "model/definition/definition_blocks.hpp"
 #include "model/definition/version_1.hpp"
+#include "model/hugging_face/mapping.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {

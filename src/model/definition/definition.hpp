@@ -57,8 +57,8 @@ struct WeightSpec {
   std::optional<Line> choice;  ///< Overrides `init`. The value is the initialiser's name.
   /// The settings of the initialiser. If there is a `choice`, they may be settings of any initialiser.
   std::vector<std::pair<std::string, Line>> settings;
-  std::optional<Line> when;                            ///< If its value is false, the model does not have the weight.
-  std::optional<Array> value;                          ///< The initial value, for a block from a file.
+  std::optional<Line> when;    ///< If its value is false, the model does not have the weight.
+  std::optional<Array> value;  ///< The initial value, for a block from a file.
 };
 
 /// Expressions by name.
@@ -75,7 +75,7 @@ struct ModuleSpec {
   std::optional<Line> choice;  ///< Overrides `block`. The value is the block's name.
   std::optional<Line> repeat, when;
   bool checkpoint = false;
-  Settings settings;                                   ///< Values of the block's parameters.
+  Settings settings;                ///< Values of the block's parameters.
   std::vector<ModuleSpec> modules;  ///< Modules supplied for the block's modules that are declared as null.
 };
 
@@ -146,7 +146,7 @@ struct Definition {
   std::vector<Function> functions;
   Index function_index;
   std::set<std::string> removed;  ///< Functions whose last entry is null.
-  Renamed renamed;  ///< Old names of hyper-parameters and blocks.
+  Renamed renamed;                ///< Old names of hyper-parameters and blocks.
 
   /// Returns a block of this file or of a file that it uses directly. Returns null if no block has this name.
   const Block* find_block(const std::string& name) const;

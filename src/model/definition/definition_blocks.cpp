@@ -279,10 +279,10 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
 }
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
-  only_keys(node,
-            {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "update", "export",
-             "renamed"},
-            home.version);
+  only_keys(
+      node,
+      {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "update", "export", "renamed"},
+      home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
   block->node = node;

@@ -25,7 +25,6 @@ std::unique_ptr<Block> read_file_block(const std::string& name, const JsonNode& 
 /// shapes of the weights.
 Json embedded_file(const Block& block);
 
-
 /// The entries of a JSON object by name, each with its source location.
 using Entries = std::vector<std::pair<std::string, JsonNode>>;
 

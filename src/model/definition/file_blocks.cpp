@@ -1,9 +1,8 @@
-#include "model/definition/definition_blocks.hpp"
-
 #include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "base/files/encodings.hpp"
+#include "model/definition/definition_blocks.hpp"
 #include "model/language/location.hpp"
 
 namespace xtape {

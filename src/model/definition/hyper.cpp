@@ -107,8 +107,8 @@ class Resolver {
     Value value = Interpreter(context_).evaluate(*waiting.line(), {&definition_, nullptr, false, {}});
     if (text != nullptr) value = overridden(parameter, value);
     if (!hyper_value(value))
-      fail(parameter.location, "a hyper-parameter is a number, a flag, a string or a tuple of these, not " +
-                                   describe(value));
+      fail(parameter.location,
+           "a hyper-parameter is a number, a flag, a string or a tuple of these, not " + describe(value));
     return value;
   }
 

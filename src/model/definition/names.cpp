@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "base/files/durable.hpp"
-#include "model/models_directory.hpp"
 #include "base/messages/wording.hpp"
+#include "model/models_directory.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <random>
 
-#include "tape/node_text.hpp"
+#include "base/arrays/visit.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
-#include "base/arrays/visit.hpp"
+#include "tape/node_text.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/ops.hpp"
 

@@ -1,8 +1,8 @@
-#include "model/definition/checks.hpp"
-
 #include <algorithm>
 #include <array>
 #include <set>
+
+#include "model/definition/checks.hpp"
 
 namespace xtape::model {
 

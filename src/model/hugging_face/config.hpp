@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/hugging_face/mapping.hpp"
 #include "base/json/json_text.hpp"
+#include "model/hugging_face/mapping.hpp"
 
 namespace xtape::model {
 

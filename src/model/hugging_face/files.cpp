@@ -1,8 +1,8 @@
 // The files of a folder by their names: which of them are read, and which do not matter.
 #include <algorithm>
 
-#include "base/messages/wording.hpp"
 #include "base/files/durable.hpp"
+#include "base/messages/wording.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"

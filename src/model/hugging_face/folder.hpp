@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/definition/definition.hpp"
 #include "base/json/json_text.hpp"
+#include "model/definition/definition.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {

@@ -101,7 +101,6 @@ std::string without_numbers(const std::string& tensor);
 bool matches(const std::string& name, const std::string& pattern);
 bool matches_any(const std::string& name, const std::vector<std::string>& patterns);
 
-
 // The weights in the files of a folder in the format of the Hugging Face Hub.
 
 /// Hyper-parameters and the texts of their overrides.

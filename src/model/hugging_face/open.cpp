@@ -4,13 +4,13 @@
 #include <map>
 #include <set>
 
-#include "model/definition/definition.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "base/messages/wording.hpp"
+#include "model/definition/definition.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
-#include "base/messages/wording.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/hugging_face.hpp"
 

@@ -6,10 +6,10 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "base/messages/wording.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
-#include "base/messages/wording.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {

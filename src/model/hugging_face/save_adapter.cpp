@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/files/durable.hpp"
+#include "model/definition/read_back.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
-#include "model/definition/read_back.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/safetensors.hpp"

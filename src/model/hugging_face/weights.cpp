@@ -1,6 +1,4 @@
 // The weights in the files of a folder.
-#include "model/hugging_face/mapping.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +8,7 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "model/hugging_face/mapping.hpp"
 
 namespace xtape::model {
 

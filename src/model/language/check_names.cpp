@@ -3,10 +3,10 @@
 #include <set>
 #include <utility>
 
+#include "base/messages/wording.hpp"
 #include "model/definition/checks.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/mapping.hpp"
-#include "base/messages/wording.hpp"
 #include "model/language/visible_names.hpp"
 #include "xtape/op/op.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "model/weights/narrow_weights.hpp"
-#include "base/messages/wording.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
+#include "model/weights/narrow_weights.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

@@ -140,8 +140,7 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
   return guarded(at, expression.column, [&]() -> Value {
     if (!list.repeated || reference.item >= 0) {
       if (!list.items.empty())
-        return call_one(*list.items[std::max<std::int64_t>(0, reference.item)], *list.spec,
-                        arguments, at);
+        return call_one(*list.items[std::max<std::int64_t>(0, reference.item)], *list.spec, arguments, at);
       if (arguments.positional.empty())
         throw Error("module '" + list.spec->name +
                     "' is left out of this model, so a call of it returns its first argument: give it an argument");
@@ -243,15 +242,17 @@ void Interpreter::update_weights(const Module& module, const Environment& enviro
     if (weight.path.empty()) continue;
     const At at{line, environment};
     if (inside_)
-      fail(at, line.value.column, "a weight cannot be updated inside a scan, a vmap or a checkpoint: '" + weight.path +
-                                      "' has one new value for each update of the training");
+      fail(at, line.value.column,
+           "a weight cannot be updated inside a scan, a vmap or a checkpoint: '" + weight.path +
+               "' has one new value for each update of the training");
     const auto guard = tape_->in_scope(module.scopes.of(line), line.location.line);
     const Value value = visit(line.value, at);
     const ValueType type{context_.dtype, weight.shape};
     const auto* var = value.as<Var>();
     if (var == nullptr || var->type() != type)
-      fail(at, line.value.column, "the new value of weight '" + weight.path + "' must be " + xtape::to_string(type) +
-                                      " as the weight is, not " + describe(value));
+      fail(at, line.value.column,
+           "the new value of weight '" + weight.path + "' must be " + xtape::to_string(type) +
+               " as the weight is, not " + describe(value));
     updates.add(weight.path, stop_gradient(*var));
   }
   for (const auto& [path, var] : updates) updates_.set(path, var);

@@ -1,8 +1,8 @@
 // The functions grad, jvp, hvp, jacobian and hessian, and vmap(module, x, …), which applies a module to each example.
 #include <algorithm>
 
-#include "model/language/interpreter.hpp"
 #include "base/messages/wording.hpp"
+#include "model/language/interpreter.hpp"
 #include "xtape/derivatives.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/vmap.hpp"
@@ -123,8 +123,7 @@ VmapOptions vmap_options(const Arguments& arguments, std::size_t inputs) {
         throw Error("vmap: 'randomness' must be 'different' or 'same', not " + describe(given.value));
       options.randomness = *text == "same" ? Randomness::same : Randomness::different;
     } else {
-      throw Error("vmap has no '" + given.name + "'" +
-                  did_you_mean(given.name, {"in_axes", "out_axes", "randomness"}));
+      throw Error("vmap has no '" + given.name + "'" + did_you_mean(given.name, {"in_axes", "out_axes", "randomness"}));
     }
   }
   return options;

@@ -1,6 +1,6 @@
 // is_named(names) tells whether the module that calls it has one of these names.
-#include "model/language/interpreter.hpp"
 #include "base/messages/wording.hpp"
+#include "model/language/interpreter.hpp"
 
 namespace xtape::model {
 

@@ -1,7 +1,7 @@
-#include "model/language/location.hpp"
-
 #include <cctype>
 #include <cstring>
+
+#include "model/language/location.hpp"
 
 namespace xtape::model {
 

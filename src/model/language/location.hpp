@@ -13,9 +13,9 @@ namespace xtape::model {
 
 /// A source location.
 struct Location {
-  std::string file;                                  ///< The name that the user gave for the file.
-  std::string owner;                                 ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
-  int line = 0;  ///< The line in the file, from 1. 0 if the text is not from a file.
+  std::string file;   ///< The name that the user gave for the file.
+  std::string owner;  ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
+  int line = 0;       ///< The line in the file, from 1. 0 if the text is not from a file.
   std::shared_ptr<const JsonText> source = nullptr;  ///< The file's text; null if there is none.
   std::size_t begin = 0;                             ///< The byte offset in `source`.
 };
@@ -36,7 +36,6 @@ std::string to_string(const Location& location);
 /// "    from gpt2.json, function 'logits', line 60: x = h(x)", where `what` is "x = h(x)". A long chain keeps its first
 /// callers and its last caller.
 DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what);
-
 
 // Splits a line of the expression language into tokens.
 

@@ -5,10 +5,10 @@
 #include <set>
 #include <string_view>
 
+#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
 #include "model/language/location.hpp"
 #include "model/language/syntax.hpp"
-#include "base/memory/process_memory.hpp"
 
 namespace xtape::model {
 

@@ -2,20 +2,20 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/elements.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
+#include "model/definition/checks.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/language/visible_names.hpp"
 #include "model/recording/module.hpp"
-#include "base/memory/process_memory.hpp"
-#include "model/definition/checks.hpp"
 
 namespace xtape::model {
 
 namespace {
 // the maximum number of elements of a weight; a larger number indicates a mistake in the shape
 constexpr std::int64_t most_elements = std::int64_t{1} << 40;
-constexpr std::int64_t most_modules = 1 << 18;                 // forty nested blocks of two modules would give 2^40
+constexpr std::int64_t most_modules = 1 << 18;  // forty nested blocks of two modules would give 2^40
 
 class Builder {
  public:

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/definition/definition.hpp"
-#include "nn/layers.hpp"
 #include "model/language/value.hpp"
+#include "nn/layers.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::model {

@@ -43,7 +43,8 @@ Store Model::exported_weights() const {
     if (tape.node(i).op == &parameter_op()) merged.insert(tape.node(i).name);
   Store weights;
   for (const Store::Entry& entry : this->weights())
-    if (merged.count(entry.name) == 0 && !exports.results().has(entry.name)) weights.add(entry.name, Array(entry.value));
+    if (merged.count(entry.name) == 0 && !exports.results().has(entry.name))
+      weights.add(entry.name, Array(entry.value));
   for (const auto& [name, var] : exports.results()) weights.add(name, evaluate(var));
   return weights;
 }

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <set>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/elements.hpp"
-#include "model/recording/model_data.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
+#include "model/recording/model_data.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -99,8 +99,7 @@ Quantised quantised(const std::string& name, const Array& weight, const Axes& ch
 
 Shape shape_of_scale(const Shape& weight, const Axes& channels) {
   Shape shape = Shape::filled(weight.size(), 1);
-  for (const std::int64_t axis : channels)
-    shape[axis] = weight[axis];
+  for (const std::int64_t axis : channels) shape[axis] = weight[axis];
   return shape;
 }
 

@@ -44,7 +44,6 @@ void read_weights(const Store& weights, const std::vector<StoredWeight>& stored,
 Array part_of(const Array& array, std::int64_t part);
 void set_part(Array& array, std::int64_t part, const Array& elements);
 
-
 // Selects weights by patterns of their names.
 
 /// Returns whether one of the patterns matches `name`. The patterns have the syntax of OptimizerGroup.

@@ -1,6 +1,6 @@
 // Operators with indices, and losses over classes.
-#include "onnx/operators.hpp"
 #include "base/arrays/visit.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/losses.hpp"
 

@@ -1,6 +1,6 @@
 // Dropout and scans. The bodies of scans become graphs inside nodes.
-#include "ops/scan/scan.hpp"
 #include "onnx/writing.hpp"
+#include "ops/scan/scan.hpp"
 
 namespace xtape::onnx {
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "base/messages/wording.hpp"
+#include "onnx/writing.hpp"
 #include "ops/convolution/convolution_geometry.hpp"
 #include "ops/linear_algebra/equation.hpp"
-#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

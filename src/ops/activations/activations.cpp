@@ -1,8 +1,8 @@
 // Activation functions. They are compositions, because a separate tile would not be faster than the fused ops.
 #include "xtape/ops/activations.hpp"
 
-#include "ops/recording/composed.hpp"
 #include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 

@@ -1,6 +1,6 @@
 // log_softmax and its gradient.
-#include "ops/recording/op_helpers.hpp"
 #include "ops/activations/softmax_op.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

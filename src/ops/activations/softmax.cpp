@@ -1,8 +1,8 @@
 // softmax and its gradient.
 #include <limits>
 
-#include "ops/recording/op_helpers.hpp"
 #include "ops/activations/softmax_op.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -1,13 +1,14 @@
 // attention and its gradient. One kernel computes the scaled dot products, mask, softmax, dropout and the weighted sum
 // of values. A rule replaces the separate ops by this op.
+#include "kernels/attention/attention.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <limits>
 
-#include "kernels/attention/attention.hpp"
+#include "ops/linear_algebra/equation.hpp"
 #include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "ops/linear_algebra/equation.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

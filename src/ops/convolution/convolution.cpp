@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tape/calls.hpp"
 #include "base/memory/lengths.hpp"
 #include "ops/convolution/convolution_geometry.hpp"
 #include "ops/convolution/windows.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 
@@ -199,8 +199,8 @@ Var weight_gradient(const Geometry& g, const Var& input, const Var& result) {
   Integers after = g.after;
   for (std::size_t i = 0; i < g.n; ++i)  // with g.after, one window more than in the result may fit
     after[i] = (result.shape()[i + 2] - 1) * g.stride[i] + g.span(i) - g.before[i] - input.shape()[i + 2];
-  const std::string equation = "b" + g.group() + "c" + g.places() + g.elements() + ",b" + g.group() + "o" +
-                               g.places() + "->" + g.group() + "oc" + g.elements();
+  const std::string equation = "b" + g.group() + "c" + g.places() + g.elements() + ",b" + g.group() + "o" + g.places() +
+                               "->" + g.group() + "oc" + g.elements();
   return g.ungrouped(einsum(equation, g.windows_of(extended(input, 2, g.before, after)), g.grouped(result, 1)), 0);
 }
 
@@ -243,8 +243,7 @@ Vars record_with_bias(Tape tape, const Op& op, const Vars& inputs, const Attribu
     const Geometry g(given, x.shape(), weight.shape());
     Integers before, after;
     for (std::size_t i = 0; i < g.n; ++i) {
-      if (g.stride[i] != 1)
-        throw Error("padding \"same\" needs stride 1, got " + to_string(Attribute(g.stride)));
+      if (g.stride[i] != 1) throw Error("padding \"same\" needs stride 1, got " + to_string(Attribute(g.stride)));
       before.push_back((g.span(i) - 1) / 2);
       after.push_back(g.span(i) - 1 - before.back());
     }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "tape/calls.hpp"
 #include "ops/convolution/pool.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 
@@ -113,10 +113,9 @@ Vars adaptive(const Var& x, const Attributes& attributes, bool average) {
     const auto axis = static_cast<std::int64_t>(x.rank() - sizes.size() + i);
     const auto [elements, exist] = covering(y, axis, sizes[i]);
     if (!average) {
-      y = first_largest(exist.empty()
-                            ? elements
-                            : where(exist, elements,
-                                    full(x.tape(), {}, -std::numeric_limits<double>::infinity(), x.dtype())))
+      y = first_largest(exist.empty() ? elements
+                                      : where(exist, elements,
+                                              full(x.tape(), {}, -std::numeric_limits<double>::infinity(), x.dtype())))
               .first;
     } else if (exist.empty()) {
       y = mean(elements, {-1});

@@ -24,12 +24,12 @@ struct Slide {
 };
 
 std::vector<AttributeSpec> slide_attributes(const char* axis, const AttributeSpec& second) {
-  return {{"axis", AttributeType::integer, axis, std::nullopt},
-          second,
-          {"stride", AttributeType::integer, "The distance between the first elements of neighbouring windows.",
-           std::int64_t{1}},
-          {"dilation", AttributeType::integer, "The distance between neighbouring elements of a window.",
-           std::int64_t{1}}};
+  return {
+      {"axis", AttributeType::integer, axis, std::nullopt},
+      second,
+      {"stride", AttributeType::integer, "The distance between the first elements of neighbouring windows.",
+       std::int64_t{1}},
+      {"dilation", AttributeType::integer, "The distance between neighbouring elements of a window.", std::int64_t{1}}};
 }
 
 Slide slide_of_windows(const OpCall& call) {
@@ -51,8 +51,7 @@ const Op& windows_op() {
           [](const OpCall& call) {
             const Slide slide = slide_of_windows(call);
             Shape shape = call.shape(0);
-            const std::int64_t count =
-                count_of_windows(shape[slide.axis], slide.size, slide.stride, slide.dilation);
+            const std::int64_t count = count_of_windows(shape[slide.axis], slide.size, slide.stride, slide.dilation);
             if (count == 0)
               throw ShapeError("a window over " + std::to_string(span_of_window(slide.size, slide.dilation)) +
                                " elements does not fit axis " + std::to_string(slide.axis) + " of " +
@@ -104,8 +103,7 @@ Var folded(const Var& x, const Slide& slide, std::int64_t length) {
 
 Slide slide_of_fold(const OpCall& call) {
   if (call.shape(0).size() < 2)
-    throw ShapeError("needs an axis of windows and one within them, got an array of shape " +
-                     to_string(call.shape(0)));
+    throw ShapeError("needs an axis of windows and one within them, got an array of shape " + to_string(call.shape(0)));
   return {call.attributes, call.shape(0).back(), call.shape(0).size() - 1};
 }
 

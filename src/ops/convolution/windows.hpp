@@ -28,7 +28,6 @@ Var windows_along(Var x, std::int64_t first, const std::vector<std::int64_t>& si
 Var extended(const Var& x, std::size_t first, const std::vector<std::int64_t>& before,
              const std::vector<std::int64_t>& after, double value = 0);
 
-
 // Convolutions by Winograd's algorithm.
 
 /// Returns the product of the windows over x [b, c, ...], with before[i] and after[i] zeros around spatial axis i, and

@@ -1,12 +1,11 @@
 // winograd_conv: the convolutions for which Winograd's algorithm needs fewer multiplications. The op is not in the op
 // table, because only players record it in place of a product of windows.
-#include "ops/convolution/windows.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include "ops/recording/op_helpers.hpp"
 #include "ops/convolution/convolution_geometry.hpp"
+#include "ops/convolution/windows.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 

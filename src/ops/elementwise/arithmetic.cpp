@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tape/graph.hpp"
 #include "ops/reductions/reductions.hpp"
+#include "tape/graph.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -36,7 +36,6 @@ inline std::vector<ValueType> same_number_dtype(const OpCall& call) {
   return same_dtype(call);
 }
 
-
 using CanonicalRule = TermId (*)(const CanonicalCall&);
 
 /// Applies `rule` to calls on floats only. Integer arithmetic wraps, so calls on integers are not rewritten.

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/elements/scalar.hpp"
 #include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -1,8 +1,8 @@
 // Elementwise functions of one float variable.
 #include <cmath>
 
-#include "ops/elementwise/arithmetic.hpp"
 #include "kernels/math/gelu.hpp"
+#include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 

@@ -1,7 +1,6 @@
 // The incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. Samples of the gamma and
 // Poisson distributions use them. They are tiles, because they consist of loops until convergence.
 #include "kernels/math/functions.hpp"
-
 #include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/composed.hpp"
 #include "xtape/ops/elementwise.hpp"
@@ -60,14 +59,14 @@ const Op& gammainc_op() {
   return entry;
 }
 const Op& gammaincinv_op() {
-  static const Op entry = of_two(
-      "gammaincinv", "a p", gammaincinv,
-      "The x with gammainc(a, x) = p; NaN unless a > 0 and p is in [0, 1].", [](const GradientCall& call) {
-        const Var &a = call.inputs[0], &x = call.outputs[0];
-        return per_operand(
-            call, [&] { return call.cotangent() * slope_by_shape(a, x); },
-            [&] { return call.cotangent() * cast(exp(-log_density(a, x)), x.dtype()); });
-      });
+  static const Op entry =
+      of_two("gammaincinv", "a p", gammaincinv, "The x with gammainc(a, x) = p; NaN unless a > 0 and p is in [0, 1].",
+             [](const GradientCall& call) {
+               const Var &a = call.inputs[0], &x = call.outputs[0];
+               return per_operand(
+                   call, [&] { return call.cotangent() * slope_by_shape(a, x); },
+                   [&] { return call.cotangent() * cast(exp(-log_density(a, x)), x.dtype()); });
+             });
   return entry;
 }
 const Op& poisson_quantile_op() {

@@ -2,8 +2,8 @@
 #include <cfloat>
 #include <limits>
 
-#include "ops/recording/composed.hpp"
 #include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/composed.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"
 

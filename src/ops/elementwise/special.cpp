@@ -2,9 +2,9 @@
 // other ops would lose digits (asinh, atanh, log2 near 1, erfc) or would need several other ops (tan, lgamma).
 #include <cmath>
 
+#include "kernels/math/functions.hpp"
 #include "ops/elementwise/arithmetic.hpp"
 #include "ops/recording/composed.hpp"
-#include "kernels/math/functions.hpp"
 #include "xtape/ops/elementwise.hpp"
 
 namespace xtape {

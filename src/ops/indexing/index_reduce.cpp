@@ -1,14 +1,13 @@
 // index_reduce and scatter_elements, which combine slices or elements at indices, and checked_indices, which produces
 // the indices for them.
-#include "kernels/indexing/index_kernels.hpp"
-
 #include <initializer_list>
 #include <limits>
 
-#include "ops/recording/batching.hpp"
-#include "ops/recording/op_helpers.hpp"
-#include "ops/recording/composed.hpp"
+#include "kernels/indexing/index_kernels.hpp"
 #include "ops/indexing/scatter.hpp"
+#include "ops/recording/batching.hpp"
+#include "ops/recording/composed.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

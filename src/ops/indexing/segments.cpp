@@ -1,9 +1,9 @@
 // Reductions of the slices with equal segment numbers, and selections of a fixed number of elements.
 #include <limits>
 
+#include "ops/indexing/scatter.hpp"
 #include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "ops/indexing/scatter.hpp"
 #include "xtape/ops/indexing.hpp"
 
 namespace xtape {

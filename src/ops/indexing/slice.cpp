@@ -1,8 +1,8 @@
 // slice and flip, which are views, and update_slice, which replaces a slice.
 #include <algorithm>
 
-#include "ops/recording/batching.hpp"
 #include "kernels/table/kernels.hpp"
+#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

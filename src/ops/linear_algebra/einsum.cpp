@@ -1,10 +1,10 @@
 // einsum: sums of products over labelled axes. It is recorded as products of two operands.
 #include <algorithm>
 
-#include "ops/recording/batching.hpp"
-#include "ops/recording/op_helpers.hpp"
 #include "base/messages/wording.hpp"
 #include "ops/linear_algebra/equation.hpp"
+#include "ops/recording/batching.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

@@ -2,9 +2,9 @@
 // matrices, too.
 #include "xtape/ops/linear_algebra.hpp"
 
+#include "ops/linear_algebra/matrix_ops.hpp"
 #include "ops/recording/batching.hpp"
 #include "ops/recording/composed.hpp"
-#include "ops/linear_algebra/matrix_ops.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/reductions.hpp"
 

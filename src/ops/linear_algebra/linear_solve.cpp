@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tape/calls.hpp"
 #include "base/messages/wording.hpp"
 #include "ops/recording/enclosed.hpp"
+#include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "xtape/loops.hpp"
 #include "xtape/ops.hpp"
@@ -28,12 +28,8 @@ struct SolveForm {
         options{given.get<bool>("positive_definite"), given.get<double>("rtol"), given.get<double>("atol"),
                 given.get<std::int64_t>("max_steps"), given.get<std::int64_t>("restart")} {}
   Attributes attributes() const {
-    return {{"unknowns", unknowns},
-            {"batch_axes", batch_axes},
-            {"positive_definite", options.positive_definite},
-            {"rtol", options.rtol},
-            {"atol", options.atol},
-            {"max_steps", options.max_steps},
+    return {{"unknowns", unknowns},      {"batch_axes", batch_axes}, {"positive_definite", options.positive_definite},
+            {"rtol", options.rtol},      {"atol", options.atol},     {"max_steps", options.max_steps},
             {"restart", options.restart}};
   }
   std::int64_t unknowns = 0;    // number of arrays, not of elements
@@ -134,8 +130,8 @@ Vars conjugate_gradients(const Systems& systems, const Var& b, const Var& bound,
     const Var next_square = dot(next, next);
     return Vars{x + length * p, next, next + where(active, next_square / square_norm, 0) * p, next_square};
   };
-  return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step,
-                    {zeros_like(b), b, b, dot(b, b)}, max_steps)
+  return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step, {zeros_like(b), b, b, dot(b, b)},
+                    max_steps)
       .states;
 }
 
@@ -181,8 +177,13 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
                 where(full, 0, count + 1)};
   };
   const Var square_norm = dot(b, b);
-  const Vars init{zeros_like(b), b, b * inverse_norm(square_norm), square_norm, zeros(tape, kept, b.dtype()),
-                  zeros(tape, kept, b.dtype()), zeros(tape, {}, Dtype::int64)};
+  const Vars init{zeros_like(b),
+                  b,
+                  b * inverse_norm(square_norm),
+                  square_norm,
+                  zeros(tape, kept, b.dtype()),
+                  zeros(tape, kept, b.dtype()),
+                  zeros(tape, {}, Dtype::int64)};
   return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step, init, max_steps).states;
 }
 

@@ -1,10 +1,10 @@
 // Linear-chain conditional random fields. Scores, the partition function and the best tags are scans over the steps.
 #include <algorithm>
 
+#include "ops/indexing/scatter.hpp"
 #include "ops/losses/losses.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/scan/scan.hpp"
-#include "ops/indexing/scatter.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 #include "xtape/ops/losses.hpp"
@@ -96,7 +96,7 @@ Vars expand_crf_decode(const ExpandCall& call) {
   const CrfField field(call, 1);
   const Scanned forward =
       field.forward([](const Var& scores) { return std::pair(max(scores, {-1}), Vars{argmax(scores, -1)}); });
-  const Var scores = forward.states[0] + field.end;               // [b, n]
+  const Var scores = forward.states[0] + field.end;  // [b, n]
   // goes from the best tag of a step to the best tag of the step before
   const ScanFunction back = [](const Vars& slices, const Vars& states) {
     return std::pair(states, Vars{squeeze(gather(slices[0], 1, expand_dims(states[0], 1)), {1})});

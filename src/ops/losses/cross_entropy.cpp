@@ -1,8 +1,8 @@
 // cross_entropy and its gradient.
 #include <limits>
 
-#include "ops/recording/op_helpers.hpp"
 #include "ops/losses/losses.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -62,8 +62,8 @@ Vars batch_cross_entropy(const BatchCall& call) {
   const Var logits = call.whole(0), targets = call.whole(1);
   const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
   const Var known = (targets >= 0) & (targets < loss.classes), real = targets != loss.ignore;
-  const Var total = record_call(call.tape, cross_entropy_op(), {logits, where(known, targets, loss.ignore)},
-                                call.attributes())[2];
+  const Var total =
+      record_call(call.tape, cross_entropy_op(), {logits, where(known, targets, loss.ignore)}, call.attributes())[2];
   const Var chosen = gather(logits, -1, expand_dims(where(known, targets, 0), -1));
   Var losses = (total - squeeze(chosen, {-1})) * (1 - loss.smoothing);
   if (loss.spread() != 0) {

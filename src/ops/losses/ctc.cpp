@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/indexing/scatter.hpp"
 #include "ops/losses/losses.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/scan/scan.hpp"
-#include "ops/indexing/scatter.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 #include "xtape/ops/losses.hpp"

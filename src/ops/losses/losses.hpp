@@ -23,7 +23,6 @@ std::vector<AttributeSpec> loss_attributes();
 /// `targets` does not have one element for each row of the logits.
 void check_loss(const OpCall& call, const Shape& logits, std::size_t targets);
 
-
 // Shared helpers of the losses that are compositions.
 
 /// The attribute "reduction".

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "ops/recording/op_helpers.hpp"
 #include "ops/linear_algebra/equation.hpp"
 #include "ops/losses/losses.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -1,6 +1,6 @@
 // batch_norm_training, which normalises channels by the statistics of a batch, and its gradient.
-#include "ops/recording/op_helpers.hpp"
 #include "ops/normalisation/channels.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"

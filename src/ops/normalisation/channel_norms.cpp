@@ -89,9 +89,8 @@ const Op& group_norm_op() {
   return entry;
 }
 const Op& instance_norm_op() {
-  static const Op entry = norm({"instance_norm",
-      R"(group_norm with each channel as a group of its own.)", grouped, {},
-                                {"y"}});
+  static const Op entry =
+      norm({"instance_norm", R"(group_norm with each channel as a group of its own.)", grouped, {}, {"y"}});
   return entry;
 }
 const Op& batch_norm_op() {
@@ -127,8 +126,7 @@ Var batch_norm(const Argument& x, const Var& mean, const Var& variance, const Va
 }
 
 void list_channel_norms(OpTable& table) {
-  for (const Op* op : {&group_norm_op(), &instance_norm_op(), &batch_norm_op()})
-    table.add(*op);
+  for (const Op* op : {&group_norm_op(), &instance_norm_op(), &batch_norm_op()}) table.add(*op);
 }
 
 }  // namespace xtape

@@ -2,10 +2,10 @@
 
 #include "xtape/ops/order.hpp"
 
-#include "ops/recording/batching.hpp"
-#include "ops/recording/composed.hpp"
 #include "base/messages/wording.hpp"
 #include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/batching.hpp"
+#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/reductions/reductions.hpp"
 
@@ -14,11 +14,11 @@ namespace xtape {
 namespace {
 /// The elements to reduce, in ascending order.
 struct Ordered {
-  Var values;              ///< [kept…, n]
-  Var last;                ///< The position of the last element that counts: int64, broadcasts to [kept…, 1].
-  Var missing;             ///< Where the result is NaN: bool [kept…, 1]. Empty if it is NaN nowhere.
+  Var values;   ///< [kept…, n]
+  Var last;     ///< The position of the last element that counts: int64, broadcasts to [kept…, 1].
+  Var missing;  ///< Where the result is NaN: bool [kept…, 1]. Empty if it is NaN nowhere.
   std::int64_t n = 0;
-  Shape result;            ///< The shape of the reduction.
+  Shape result;  ///< The shape of the reduction.
 
   Shape with_last(std::int64_t size) const {
     Shape shape = values.shape();
@@ -129,12 +129,12 @@ const ComposedRow pair_rows[] = {
      expand_kthvalue,
      {{sorted_axis, {"keepdims", "If true, the axis stays with size 1.", 0, AttributeType::boolean}}}}};
 const ComposedRow argsort_rows[] = {{"argsort",
-                                   "=x",
-                                   "The int64 indices of the elements along `axis` in ascending or descending order. "
-                                   "Equal elements keep their order; NaN counts as the largest.",
-                                   [](const ExpandCall& call) { return Vars{expand_sort(call)[1]}; },
-                                   {{sorted_axis, descending_flag}},
-                                   false}};
+                                     "=x",
+                                     "The int64 indices of the elements along `axis` in ascending or descending order. "
+                                     "Equal elements keep their order; NaN counts as the largest.",
+                                     [](const ExpandCall& call) { return Vars{expand_sort(call)[1]}; },
+                                     {{sorted_axis, descending_flag}},
+                                     false}};
 const ComposedRow median_rows[] = {
     {"median", "=x",
      "The median of the reduced elements: for an even number, the lower of the two middle elements. NaN if there is a "
@@ -217,8 +217,7 @@ void list_order(OpTable& table) {
     pairs[1].attributes.insert(
         pairs[1].attributes.begin(),
         {"k", AttributeType::integer, "The rank of the element, from 1 to the size of the axis.", std::nullopt});
-    return std::vector{pairs,
-                       composed(argsort_rows, indices_type),
+    return std::vector{pairs, composed(argsort_rows, indices_type),
                        composed(median_rows, median_type, reduction_attributes()),
                        composed(quantile_rows, quantile_type, how)};
   }();

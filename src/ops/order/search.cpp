@@ -1,10 +1,10 @@
 // Search in sorted arrays, and counting. searchsorted has a kernel. The other ops are compositions of searchsorted and
 // index_add.
-#include "ops/recording/batching.hpp"
-#include "ops/recording/op_helpers.hpp"
-#include "ops/recording/composed.hpp"
-#include "ops/elementwise/arithmetic.hpp"
 #include "kernels/indexing/index_kernels.hpp"
+#include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/batching.hpp"
+#include "ops/recording/composed.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/order.hpp"
 
 namespace xtape {
@@ -31,15 +31,14 @@ constexpr AttributeRow right_flag{
     "right", "If true, elements equal to the value count as smaller (the insertion index is after them).", 0,
     AttributeType::boolean};
 
-const ComposedRow bucket_rows[] = {{"bucketize",
-                                    "=x =boundaries",
-                                    "Returns the int64 bucket index of x for ascending boundaries [n]. It is "
-                                    "searchsorted with swapped arguments.",
-                                    [](const ExpandCall& call) {
-                                      return Vars{searchsorted(call.inputs[1], call.inputs[0], flag_of(call, "right"))};
-                                    },
-                                    {{right_flag}},
-                                    false}};
+const ComposedRow bucket_rows[] = {
+    {"bucketize",
+     "=x =boundaries",
+     "Returns the int64 bucket index of x for ascending boundaries [n]. It is "
+     "searchsorted with swapped arguments.",
+     [](const ExpandCall& call) { return Vars{searchsorted(call.inputs[1], call.inputs[0], flag_of(call, "right"))}; },
+     {{right_flag}},
+     false}};
 const ComposedRow bincount_rows[] = {
     {"bincount", "#x weights?",
      "Returns int64 [length]: the count of each value 0 … length - 1 in x. With weights, returns the sum of the "

@@ -2,10 +2,10 @@
 // expansion has one site, so a second draw would repeat the numbers of the first draw.
 #include <cmath>
 
-#include "ops/recording/composed.hpp"
-#include "ops/shapes/creation.hpp"
 #include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
+#include "ops/shapes/creation.hpp"
 #include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/linear_algebra.hpp"
 #include "xtape/ops/order.hpp"

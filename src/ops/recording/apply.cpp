@@ -1,8 +1,8 @@
 // Records a call. Completes the attributes, promotes dtypes, checks shapes and appends the node.
 #include <algorithm>
 
-#include "tape/calls.hpp"
 #include "base/messages/wording.hpp"
+#include "tape/calls.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

@@ -1,8 +1,9 @@
+#include "ops/recording/composed.hpp"
+
 #include <algorithm>
 #include <sstream>
 
 #include "ops/recording/op_helpers.hpp"
-#include "ops/recording/composed.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -32,7 +33,6 @@ Vars expansion(const ExpandCall& call) {
   for (std::size_t k = 0; k < results.size(); ++k) results[k] = cast(results[k], call.node.outputs[k].dtype);
   return results;
 }
-
 
 std::vector<InputSpec> inputs_of(const char* text) {
   std::istringstream words(text);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "tape/calls.hpp"
 #include "ops/recording/enclosed.hpp"
+#include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "xtape/ops.hpp"
 

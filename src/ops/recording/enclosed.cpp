@@ -32,9 +32,9 @@ Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
   const std::size_t size = tape.size();
   Vars given;
   for (const ValueType& type : arguments)
-    given.push_back(record_call(tape, argument_op(), {},
-                                {{"dtype", type.dtype},
-                                 {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}})[0]);
+    given.push_back(record_call(
+        tape, argument_op(), {},
+        {{"dtype", type.dtype}, {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}})[0]);
   const auto call = [&] {
     const auto out_of_call = tape.out_of_call();  // the nodes get the source locations of the function's own calls
     return function(given);

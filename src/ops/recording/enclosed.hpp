@@ -22,8 +22,7 @@ struct Enclosed {
 /// the function propagate. Throws HandleError if results belong to another tape. Throws Error if a placeholder is
 /// played, or something is differentiated with respect to it, outside of the function. After an error, the caller must
 /// truncate the tape.
-Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
-                  const std::function<Vars(const Vars&)>& function);
+Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments, const std::function<Vars(const Vars&)>& function);
 
 /// Returns whether a call, or a call in its body, draws random numbers. Attention and dropout with a rate of 0 draw
 /// none.

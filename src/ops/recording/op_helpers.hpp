@@ -33,7 +33,6 @@ inline TileFunction tile_by_name(const KernelCall& call) {
   return kernels().make_tile(call.op.name, form_of(call, call.attributes));
 }
 
-
 // Shared helpers of the float ops.
 
 /// Returns the attribute "axis" of `call`, counted from the front. Throws ShapeError if it is out of range.
@@ -63,7 +62,6 @@ inline Shape without_last(const Shape& shape) {
   return rest;
 }
 
-
 // The expansion of a call, for code that looks inside ops: players, derivatives, `vmap`.
 
 /// Returns whether players can run the op directly on bfloat16, float16 and int8, because it only moves or casts
@@ -74,7 +72,6 @@ bool runs_on_any_dtype(const Op& op);
 /// arrays, its expansion computes in float32 and rounds the results, as the op's kernel would. In float16, squares of
 /// numbers above 256 would be infinite.
 Vars expansion(const ExpandCall& call);
-
 
 const Op& reshape_op();
 const Op& logical_not_op();

@@ -1,7 +1,7 @@
 // argmax and top_k: the largest elements and their indices.
+#include "kernels/indexing/index_kernels.hpp"
 #include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "kernels/indexing/index_kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/order.hpp"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernels/reductions/reduce.hpp"
 #include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "kernels/reductions/reduce.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

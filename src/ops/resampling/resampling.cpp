@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "ops/convolution/windows.hpp"
 #include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "ops/convolution/windows.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/recording/batching.hpp"
 #include "base/arrays/elements.hpp"
-#include "kernels/table/kernels.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/table/kernels.hpp"
+#include "ops/recording/batching.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

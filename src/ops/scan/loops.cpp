@@ -1,8 +1,8 @@
 // while_loop and cond, which are recorded as conditional scans.
 #include "xtape/loops.hpp"
 
-#include "tape/calls.hpp"
 #include "ops/scan/scan.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -70,8 +70,9 @@ Looped while_loop(const std::function<Var(const Vars&)>& condition, const std::f
     };
     ScanOptions options;
     options.axis = 0;
-    const Vars last = record_scan(tape, cell, {}, first, options,
-                                  {.name = "while_loop", .length = max_steps, .conditional = true}).states;
+    const Vars last =
+        record_scan(tape, cell, {}, first, options, {.name = "while_loop", .length = max_steps, .conditional = true})
+            .states;
     return Looped{Vars(last.begin() + 2, last.end()), last[1], last[0]};
   });
 }
@@ -92,8 +93,8 @@ Vars cond(const Var& predicate, const std::function<Vars(const Vars&)>& if_true,
       return results;
     };
     // The results are zeros if the branch is not taken. The other branch starts from these results.
-    Vars results = record_if(flag, [&](const Vars&, const Vars&) { return std::make_pair(branch(if_true), Vars{}); },
-                             {}).outputs;
+    Vars results =
+        record_if(flag, [&](const Vars&, const Vars&) { return std::make_pair(branch(if_true), Vars{}); }, {}).outputs;
     for (Var& result : results) result = squeeze(result, {0});
     const ScanFunction otherwise = [&](const Vars&, const Vars& states) {
       const Vars others = branch(if_false);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "tape/calls.hpp"
 #include "ops/scan/scan.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -13,17 +13,15 @@ namespace xtape {
 
 ScanForm::ScanForm(const Attributes& attributes)
     : Stepping{attributes.get<std::vector<std::int64_t>>("input_axes"),
-               attributes.get<std::vector<std::int64_t>>("output_axes"), attributes.get<std::int64_t>("states"),
-               attributes.get<std::int64_t>("length"), attributes.get<bool>("reverse"),
+               attributes.get<std::vector<std::int64_t>>("output_axes"),
+               attributes.get<std::int64_t>("states"),
+               attributes.get<std::int64_t>("length"),
+               attributes.get<bool>("reverse"),
                attributes.get<std::int64_t>("condition")} {}
 
 Attributes ScanForm::attributes() const {
-  return {{"input_axes", input_axes},
-          {"output_axes", output_axes},
-          {"states", states},
-          {"length", length},
-          {"reverse", reverse},
-          {"condition", condition}};
+  return {{"input_axes", input_axes}, {"output_axes", output_axes}, {"states", states},
+          {"length", length},         {"reverse", reverse},         {"condition", condition}};
 }
 
 namespace {
@@ -176,9 +174,8 @@ Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, con
   form.states = static_cast<std::int64_t>(next.size());
   form.output_axes.assign(outputs.size(), axis);
   // A tape with caches only predicts, so it keeps nothing for a gradient.
-  const ScanStep::Recorded recorded =
-      record_step(tape, size, results, form, tape.capacity() > 0 ? Segments() : options.checkpoint_every,
-                  kind.conditional);
+  const ScanStep::Recorded recorded = record_step(
+      tape, size, results, form, tape.capacity() > 0 ? Segments() : options.checkpoint_every, kind.conditional);
   return {recorded.stacked, recorded.states};
 }
 

@@ -1,6 +1,6 @@
 // Prepares the body of a scan. Separates random draws from other ops, and applies rules.
-#include "ops/recording/op_helpers.hpp"
 #include "ops/recording/enclosed.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "ops/scan/scan.hpp"
 #include "rewrite/fusions.hpp"
 #include "tape/graph.hpp"
@@ -36,7 +36,6 @@ void CachedStates::hold(const Vars& states) {
     tape_.add_state(held_[j], held);
   }
 }
-
 
 namespace {
 /// Returns whether a node must be replaced by its expansion, so that its random numbers can be drawn for all steps at
@@ -97,8 +96,7 @@ Tape with_fused_calls(const Tape& body) {
     const auto in_fused_call = next.in_fused_call();
     const Vars fused = record_fusion(*fusion, next, now);
     Vars outputs(body.node(index).outputs.size());
-    for (const auto& [of_root, of_call] : fusion->outputs)
-      outputs[of_root] = fused[of_call];
+    for (const auto& [of_root, of_call] : fusion->outputs) outputs[of_root] = fused[of_call];
     return outputs;
   });
 }

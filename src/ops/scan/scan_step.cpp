@@ -1,10 +1,10 @@
 // ScanStep: records a scan from a step.
 #include <algorithm>
 
-#include "ops/recording/batching.hpp"
 #include "ops/linear_algebra/equation.hpp"
-#include "tape/graph.hpp"
+#include "ops/recording/batching.hpp"
 #include "ops/scan/scan.hpp"
+#include "tape/graph.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -161,7 +161,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   }
   for (const auto& [id, first] : states_) enter(id, first);
   if (conditional()) form.condition = into_body.now(condition_).node;  // at this point, the body has only inputs
-  std::unordered_map<ValueId, ValueId> captured;  // outer var -> value of the body
+  std::unordered_map<ValueId, ValueId> captured;                       // outer var -> value of the body
   for (const ValueId& id : used) {
     if (into_body.known(id) || varies(id)) continue;
     if (is_number(step_.node(id.node))) {

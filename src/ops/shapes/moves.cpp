@@ -2,9 +2,9 @@
 // which are copied in long runs. Indexing along the last axis would copy single elements.
 #include <algorithm>
 
-#include "tape/calls.hpp"
 #include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops/indexing.hpp"
 
 namespace xtape {

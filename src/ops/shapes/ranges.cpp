@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tape/calls.hpp"
 #include "base/arrays/visit.hpp"
+#include "tape/calls.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

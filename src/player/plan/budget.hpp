@@ -39,7 +39,6 @@ class KnownWays {
   std::int64_t searches_ = 0;
 };
 
-
 /// Returns the memory of a plan outside of its arena: outputs, carries, constants, fed inputs and parameters.
 std::size_t bytes_outside(const PlannedProgram& planned);
 
@@ -65,7 +64,6 @@ void fit_memory(PlannedProgram& planned, std::size_t memory, KnownWays& known);
 /// the fastest to the smallest.
 std::vector<MemoryPoint> memory_curve(const PlannedProgram& planned);
 
-
 // Plans of tapes whose scans may compute values again to keep to a memory limit.
 
 /// Returns the plan of the outputs. If the plan must repeat steps to keep to the limit of `options`, returns the
@@ -79,7 +77,6 @@ PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const Pl
 /// has no limit.
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
                                       const BodyKernels& bodies);
-
 
 // Errors for plans that need more memory than this process can use.
 

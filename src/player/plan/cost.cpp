@@ -1,6 +1,6 @@
-#include "player/plan/kernel_table.hpp"
-
 #include <algorithm>
+
+#include "player/plan/kernel_table.hpp"
 
 namespace xtape {
 

@@ -1,12 +1,11 @@
 #include "player/plan/kernel_table.hpp"
 
-#include "tape/calls.hpp"
-
 #include <algorithm>
 
-#include "tape/node_text.hpp"
-#include "tape/graph.hpp"
 #include "base/arrays/mix.hpp"
+#include "tape/calls.hpp"
+#include "tape/graph.hpp"
+#include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/op/terms.hpp"
 

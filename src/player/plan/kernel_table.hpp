@@ -26,11 +26,11 @@ struct Cost {
 /// are fixed, because plans must not depend on measurements.
 double predicted_seconds(const Cost& cost);
 
-/// Returns the cost of a kernel on these operands. For a scan, BodyKernels::stepped computes the cost from the body instead.
+/// Returns the cost of a kernel on these operands. For a scan, BodyKernels::stepped computes the cost from the body
+/// instead.
 Cost cost_of(const KernelCall& call);
 /// Returns the cost of a copy from the layout `from` to an array of `type`.
 Cost cost_of_copy(const ValueType& type, const Layout& from);
-
 
 /// Adds the op and the source location of the recorded call to an error of a kernel, unless the error already has them.
 void name_call(Error& error, const Site& site);

@@ -160,8 +160,8 @@ void Placements::find_copied_views() {
     const ValueId input = node.inputs[0];
     const bool of_view = program_.node(input.node).op->is_view();
     const OpCall call = call_of(program_, node);
-    const std::optional<Layout> layout = node.op->lowering.view(
-        call, of_view ? layouts[number[input.node]] : Layout::dense(call.shape(0)));
+    const std::optional<Layout> layout =
+        node.op->lowering.view(call, of_view ? layouts[number[input.node]] : Layout::dense(call.shape(0)));
     copied_view_[i] = !layout;
     number[i] = layouts.size();
     layouts.push_back(layout ? *layout : Layout::dense(node.outputs[0].shape));

@@ -6,11 +6,11 @@
 
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
-#include "player/program/passes.hpp"
 #include "player/plan/budget.hpp"
 #include "player/plan/kernel_table.hpp"
 #include "player/plan/memory.hpp"
 #include "player/plan/placement.hpp"
+#include "player/program/passes.hpp"
 
 namespace xtape {
 

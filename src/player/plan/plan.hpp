@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "player/program/program.hpp"
 #include "player/plan/kernel_table.hpp"
+#include "player/program/program.hpp"
 
 namespace xtape {
 
@@ -96,7 +96,7 @@ struct PlannedProgram {
   /// stand for memory that each player allocates for itself.
   std::vector<Array> memory;
   std::vector<PlannedStep> steps;
-  std::vector<BufferRef> operands;     ///< The operands of all steps.
+  std::vector<BufferRef> operands;  ///< The operands of all steps.
   /// The layouts of the results of kernels, for PlayerOptions::digests. They have offset 0.
   ValueTable<Layout> layouts;
   std::vector<PlannedOutput> outputs;  ///< In the order of the program's outputs.

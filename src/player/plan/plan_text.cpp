@@ -13,8 +13,8 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   };
   out << plan.steps.size() << " steps; peak " << mib(plan.peak_bytes()) << ": arena " << mib(plan.arena_bytes)
       << " (including scratch " << mib(plan.scratch_bytes) << "), outputs " << mib(plan.output_bytes)
-      << (plan.sum_bytes > 0 ? ", partial sums " + mib(plan.sum_bytes) : "")
-      << ", constants and inputs " << mib(plan.constant_bytes) << ", parameters " << mib(plan.parameter_bytes) << "\n";
+      << (plan.sum_bytes > 0 ? ", partial sums " + mib(plan.sum_bytes) : "") << ", constants and inputs "
+      << mib(plan.constant_bytes) << ", parameters " << mib(plan.parameter_bytes) << "\n";
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     out << "step " << i << ": " << plan.steps[i].op << " -> " << plan.steps[i].outputs
         << (plan.steps[i].site.empty() ? "" : "  at " + plan.steps[i].site) << "\n";

@@ -5,11 +5,11 @@
 // ways to compute the content again before its next use: with the inputs kept, or with the inputs computed again too.
 // It takes the variant with the largest ratio of freed memory to time, where freed memory is the memory above the
 // target, summed over steps. At the end it takes back choices that the target does not need.
-#include "player/plan/budget.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
+
+#include "player/plan/budget.hpp"
 
 namespace xtape {
 
@@ -113,8 +113,7 @@ class Search {
       const int use = now_.executions[after[i]].stage;
       if (use == stage || !can_repeat(c, use) || is_banned({use, c})) continue;
       const int from = now_.executions[before[i]].stage;
-      const double gain =
-          static_cast<double>(bytes_of(c)) * static_cast<double>(above[use + 1] - above[from]);
+      const double gain = static_cast<double>(bytes_of(c)) * static_cast<double>(above[use + 1] - above[from]);
       const auto known = ratios_.find({use, c});
       list.push_back(
           {{use, c}, std::min(gain / (seconds_of(c) + tiny), known == ratios_.end() ? 1e300 : known->second)});
@@ -129,8 +128,7 @@ class Search {
   }
   double seconds_of(int c) const {
     double sum = 0;
-    for (const int writer : graph_.contents[c].writers)
-      sum += graph_.steps[writer].seconds;
+    for (const int writer : graph_.contents[c].writers) sum += graph_.steps[writer].seconds;
     return sum;
   }
 
@@ -200,8 +198,7 @@ class Search {
     const std::vector<int>& writers = graph_.contents[choice.content].writers;
     if (together)
       for (const int twin : graph_.steps[writers[0]].writes)
-        if (can_repeat(twin, choice.step) && is_available_[twin])
-          variant({choice.step, twin}, 0, keep, false, flips);
+        if (can_repeat(twin, choice.step) && is_available_[twin]) variant({choice.step, twin}, 0, keep, false, flips);
     if (depth == 0) return;
     for (const int writer : writers)
       for (const int input : graph_.steps[writer].reads)
@@ -212,8 +209,7 @@ class Search {
   void find_available(int step) {
     is_available_.assign(graph_.contents.size(), 0);
     for (const Instance& instance : now_.instances)
-      if (now_.executions[instance.first].stage < step &&
-          now_.executions[instance.last].stage >= step)
+      if (now_.executions[instance.first].stage < step && now_.executions[instance.last].stage >= step)
         is_available_[instance.content] = 1;
   }
 

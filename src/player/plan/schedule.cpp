@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "player/plan/placement.hpp"
 #include "kernels/table/scratch.hpp"
+#include "player/plan/placement.hpp"
 
 namespace xtape {
 
@@ -75,8 +75,7 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
     }
     for (const std::size_t k : inputs_to_take(planned, planned_step)) {
       const int content = use.in[k];
-      const Content &from = contents[content],
-                    &to = contents[use.out[0]];
+      const Content &from = contents[content], &to = contents[use.out[0]];
       const auto filled = [&](const BufferRef& ref) {  // both types have the same element size
         return fills(ref, planned.buffers[ref.buffer], types[0].dtype);
       };
@@ -147,8 +146,7 @@ void Scheduler::make(const Recomputations& choices, Schedule& schedule) {
   for (int stage = 0; stage < static_cast<int>(graph_.steps.size()); ++stage) {
     const auto at = static_cast<std::size_t>(stage);
     const bool last = at + 1 == graph_.steps.size();
-    for (int i = last ? 0 : wishes_end_[at + 1]; i < wishes_end_[at]; ++i)
-      wanted_[wishes_[i]] = stage;
+    for (int i = last ? 0 : wishes_end_[at + 1]; i < wishes_end_[at]; ++i) wanted_[wishes_[i]] = stage;
     const auto begin = repeats_.begin() + (last ? 0 : repeats_end_[at + 1]), end = repeats_.begin() + repeats_end_[at];
     std::sort(begin, end);
     for (auto step = begin; step != end; ++step) run(*step, stage, schedule);
@@ -254,8 +252,7 @@ void Scheduler::measure(Schedule& schedule) {
       const int to = of(use.out[0], true);
       for (const int content : use.takes) {
         const int from = of(content, false);
-        if (from < 0 || to < 0 || schedule.instances[from].last != static_cast<int>(e))
-          continue;
+        if (from < 0 || to < 0 || schedule.instances[from].last != static_cast<int>(e)) continue;
         schedule.instances[to].taken = from;
         taken = bytes_of(schedule.instances[to]);
         break;

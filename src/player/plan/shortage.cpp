@@ -1,5 +1,4 @@
 #include "player/plan/budget.hpp"
-
 #include "player/plan/memory.hpp"
 
 namespace xtape {

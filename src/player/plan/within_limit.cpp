@@ -1,8 +1,7 @@
-#include "player/plan/budget.hpp"
-
 #include <algorithm>
 #include <optional>
 
+#include "player/plan/budget.hpp"
 #include "player/program/passes.hpp"
 
 namespace xtape {
@@ -59,8 +58,8 @@ PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const Pl
   return fastest.take();
 }
 
-std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
-                                      int threads, const BodyKernels& bodies) {
+std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
+                                      const BodyKernels& bodies) {
   std::vector<MemoryPoint> all = memory_curve(plan(optimised(tape, outputs, options), options, threads, bodies));
   for (const RepeatSteps which : ways_to_repeat)
     if (std::optional<Program> program = with_repeated_steps(tape, outputs, options, which)) {

@@ -19,7 +19,6 @@ void early_pass(Program& program) {
   std::ranges::stable_sort(program.order, {}, [&](std::int32_t index) { return follows[index]; });
 }
 
-
 namespace {
 /// Returns a list with one entry for each node of the tape. If the node is a sum, and if the op of the term that is
 /// computed last can also compute the sum, the entry is the node of this term. Otherwise the entry is -1. Nothing else

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string_view>
 
-#include "tape/node_text.hpp"
 #include "base/arrays/mix.hpp"
 #include "player/program/passes.hpp"
+#include "tape/node_text.hpp"
 
 namespace xtape {
 

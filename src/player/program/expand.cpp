@@ -8,7 +8,9 @@
 namespace xtape {
 
 namespace {
-bool must_expand(const Op& op) { return op.expand && !op.lowering.runs(); }
+bool must_expand(const Op& op) {
+  return op.expand && !op.lowering.runs();
+}
 
 bool expands(const Node& node, Expand which) {
   const bool is_kept_scan = which == Expand::all_but_scans && node.op->lowering.steps;
@@ -55,8 +57,7 @@ void expand_node(Rewriter& rewriter, std::int32_t index) {
   const Node& node = rewriter.program().node(index);
   const auto in_site = rewriter.tape().in_site(node.site);
   const Vars outputs = recorded_expansion(rewriter, node);
-  for (std::size_t k = 0; k < outputs.size(); ++k)
-    rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
+  for (std::size_t k = 0; k < outputs.size(); ++k) rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
   if (node.body)
     rewriter.close_in_new_region(index);
   else

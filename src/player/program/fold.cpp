@@ -49,7 +49,7 @@ std::vector<Array> computed(const Program& program, const std::vector<bool>& con
 
 void fold_pass(Program& program) {
   std::vector<bool> constant(program.tape.size(), false), taken = constant;
-  std::vector<ValueId> values;  // the folded values that are outputs or that other nodes read
+  std::vector<ValueId> values;                       // the folded values that are outputs or that other nodes read
   std::unordered_map<ValueId, std::size_t> numbers;  // the indices in `values`
   const auto take = [&](ValueId id) {
     if (!constant[id.node]) return;

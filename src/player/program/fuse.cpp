@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rewrite/fusions.hpp"
 #include "player/program/passes.hpp"
+#include "rewrite/fusions.hpp"
 
 namespace xtape {
 
@@ -95,8 +95,7 @@ class Fuse {
     if (fusion != nullptr && applies(*fusion)) {
       const auto in_site = rewriter.tape().in_site(node.site);
       const Vars fused = record_fusion(*fusion, rewriter.tape(), [&](ValueId id) { return rewriter.var(id); });
-      for (const auto& [of_root, of_call] : fusion->outputs)
-        rewriter.replace({index, of_root}, fused[of_call]);
+      for (const auto& [of_root, of_call] : fusion->outputs) rewriter.replace({index, of_root}, fused[of_call]);
       recorded_.emplace(fusion, fused);
       rewriter.close(index);
     } else if (twin.fusion != nullptr && !twin.open && applies(*twin.fusion)) {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tape/node_text.hpp"
 #include "base/arrays/mix.hpp"
 #include "player/program/passes.hpp"
+#include "tape/node_text.hpp"
 
 namespace xtape {
 

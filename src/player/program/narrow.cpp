@@ -2,9 +2,9 @@
 // they can. Otherwise casts widen them.
 #include <algorithm>
 
+#include "kernels/elements/scalar.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "player/program/passes.hpp"
-#include "kernels/elements/scalar.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -39,9 +39,9 @@ inline std::byte* address(const StepOperand& operand, const KernelArguments& arg
 
 /// Writes zeros to a stacked output for the steps that do not take place.
 struct StepZeros {
-  StepOperand first;           // the slice of the first step
-  std::size_t bytes = 0;       // size of a slice if it is dense, else 0
-  CopyFunction fill;           // fills one slice
+  StepOperand first;      // the slice of the first step
+  std::size_t bytes = 0;  // size of a slice if it is dense, else 0
+  CopyFunction fill;      // fills one slice
   void write(std::byte* slice, std::int64_t step, std::int64_t steps) const {
     slice += first.stride * step;
     const bool adjacent = bytes > 0 && static_cast<std::size_t>(std::abs(first.stride)) == bytes;

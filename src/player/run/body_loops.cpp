@@ -1,8 +1,7 @@
-#include "player/run/ready.hpp"
-
 #include <algorithm>
 
 #include "kernels/table/kernels.hpp"
+#include "player/run/ready.hpp"
 
 namespace xtape {
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "player/program/passes.hpp"
-#include "player/plan/budget.hpp"
-#include "player/run/ready.hpp"
 #include "base/threads/threads.hpp"
+#include "player/plan/budget.hpp"
+#include "player/program/passes.hpp"
+#include "player/run/ready.hpp"
 
 namespace xtape {
 

@@ -33,7 +33,7 @@ class Hasher {
   std::vector<Value> sources_, outputs_;
   /// Per step: the index in `outputs_` of the first output of the step. One further entry has the number of outputs.
   std::vector<std::size_t> first_;
-  Array dense_;                     ///< Memory for the copies.
+  Array dense_;  ///< Memory for the copies.
   std::vector<std::uint64_t> pieces_;
 };
 

@@ -18,8 +18,8 @@ class OperandTiles {
   OperandTiles(const Layout& layout, const Shape& shape, std::size_t element_bytes);
 
   std::size_t bytes() const { return bytes_; }  ///< The number of bytes of an element.
-  bool dense() const { return dense_; }      ///< Elements are contiguous, in the order of the output.
-  bool uniform() const { return uniform_; }  ///< All elements are the same element in memory.
+  bool dense() const { return dense_; }         ///< Elements are contiguous, in the order of the output.
+  bool uniform() const { return uniform_; }     ///< All elements are the same element in memory.
   /// Returns the length of the runs of consecutive elements with a stride of 0 or 1, at least 1.
   std::int64_t run() const { return run_; }
 

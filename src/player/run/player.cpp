@@ -5,16 +5,16 @@
 #include <cmath>
 #include <cstring>
 
-#include "tape/calls.hpp"
+#include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
-#include "player/run/executable.hpp"
-#include "player/run/hasher.hpp"
+#include "player/plan/budget.hpp"
 #include "player/plan/memory.hpp"
 #include "player/plan/overlap.hpp"
-#include "player/plan/budget.hpp"
+#include "player/run/executable.hpp"
+#include "player/run/hasher.hpp"
 #include "player/run/ready.hpp"
 #include "player/run/traced_plan.hpp"
-#include "base/arrays/visit.hpp"
+#include "tape/calls.hpp"
 
 namespace xtape {
 
@@ -132,8 +132,7 @@ struct Player::Data {
     if (options().profile) ++measured;
   }
 
-  void play(const Feed* feeds, std::size_t count, std::uint64_t step,
-            const std::function<void(std::int64_t)>& after) {
+  void play(const Feed* feeds, std::size_t count, std::uint64_t step, const std::function<void(std::int64_t)>& after) {
     feed_all(feeds, count);
     const SingleThreadedBlas guard;
     run_steps(step, after);
@@ -153,8 +152,7 @@ struct Player::Data {
   /// Updates the addresses of the outputs.
   void find_outputs() {
     for (std::size_t i = 0; i < addresses.size(); ++i)
-      if (const BufferRef& ref = planned().operands[i];
-          planned().buffers[ref.buffer].kind == BufferKind::output)
+      if (const BufferRef& ref = planned().operands[i]; planned().buffers[ref.buffer].kind == BufferKind::output)
         addresses[i] = address(ref);
   }
 
@@ -232,8 +230,7 @@ std::vector<std::int64_t> Player::final_steps(const Vars& outputs) const {
   const PlannedProgram& planned = data_->planned();
   std::vector<std::int64_t> last(planned.buffers.size(), 0);
   for (std::size_t i = 0; i < planned.steps.size(); ++i)
-    for (const BufferRef& ref : planned.out(planned.steps[i]))
-      last[ref.buffer] = static_cast<std::int64_t>(i);
+    for (const BufferRef& ref : planned.out(planned.steps[i])) last[ref.buffer] = static_cast<std::int64_t>(i);
   std::vector<std::int64_t> steps;
   for (const Var& output : outputs) steps.push_back(last[data_->plan().output(output).buffer]);
   return steps;

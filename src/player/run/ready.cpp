@@ -19,5 +19,4 @@ void repack(PackedWeights& weights) {
   weights.repack();
 }
 
-
 }  // namespace xtape

@@ -57,9 +57,8 @@ class PackedWeights {
   std::map<std::string, std::shared_ptr<PackedWeight>> weights_;
 };
 
-
 struct ReadyStep {
-  const Kernel* kernel = nullptr;  ///< A kernel of the executable.
+  const Kernel* kernel = nullptr;   ///< A kernel of the executable.
   const void* const* in = nullptr;  ///< The addresses of the inputs.
   void* const* out = nullptr;       ///< The addresses of the outputs.
   void* scratch = nullptr;
@@ -69,13 +68,10 @@ struct ReadyStep {
   void run(std::uint64_t step) const {
     KernelArguments arguments{in, out, scratch, step};
     if (packed)
-      arguments.prepared = packed->memory([&](void* memory) {
-        kernel->prepare({in, out, scratch, step, memory});
-      });
+      arguments.prepared = packed->memory([&](void* memory) { kernel->prepare({in, out, scratch, step, memory}); });
     kernel->run(arguments);
   }
 };
-
 
 // Kernels of nodes that have a body.
 

@@ -4,12 +4,12 @@
 
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
-#include "player/program/passes.hpp"
-#include "player/program/scan_memory.hpp"
+#include "kernels/table/scratch.hpp"
 #include "player/plan/placement.hpp"
 #include "player/plan/plan.hpp"
+#include "player/program/passes.hpp"
+#include "player/program/scan_memory.hpp"
 #include "player/run/ready.hpp"
-#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 
@@ -39,9 +39,9 @@ struct MovingOperand {
 
 /// Copies a state into the body's memory before the first step, and out of it after the last one.
 struct StateCopies {
-  std::size_t input = 0, output = 0;      // indices of the scan's input and output
-  StepOperand before, after;              // in the body's memory; `before` is set only if the body reads the state
-  CopyFunction enter, leave, skip;        // `skip` copies from the input to the output if no step takes place
+  std::size_t input = 0, output = 0;  // indices of the scan's input and output
+  StepOperand before, after;          // in the body's memory; `before` is set only if the body reads the state
+  CopyFunction enter, leave, skip;    // `skip` copies from the input to the output if no step takes place
 };
 
 class ScanRun {
@@ -178,18 +178,17 @@ class ScanRun {
       external.fixed.push_back(!moves);
       external.inputs.emplace_back(body.node(inputs[k].node).name,
                                    moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
-      add_external(StepOperand::From::in, k, moves ? call.in[k].strides[form_.input_axes[k]] : 0,
-                  call.dtype(k));
+      add_external(StepOperand::From::in, k, moves ? call.in[k].strides[form_.input_axes[k]] : 0, call.dtype(k));
     }
     Vars outputs;
     for (std::size_t k = 0; k < form_.stacked(); ++k) {
       outputs.push_back(body.var(body.results()[k]));
       external.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
-      add_external(StepOperand::From::out, k, call.out[k].strides[form_.output_axes[k]],
-                  call.outputs[k].dtype);
+      add_external(StepOperand::From::out, k, call.out[k].strides[form_.output_axes[k]], call.outputs[k].dtype);
       if (form_.condition >= 0 && zeros[k]) add_zeros(external.outputs.back(), call.outputs[k].dtype, call.threads);
     }
-    const PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, body_kernels(), external);
+    const PlannedProgram planned =
+        plan(optimised(body, outputs, options), options, call.threads, body_kernels(), external);
     place_buffers(planned);
     for (const PlannedStep& step : planned.steps) add_step(planned, step);
     for (std::size_t i = 0; i < operands_.size(); ++i)

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
-#include "player/program/passes.hpp"
-#include "player/run/ready.hpp"
-#include "player/run/operand_tiles.hpp"
 #include "kernels/table/scratch.hpp"
-#include "base/threads/threads.hpp"
+#include "player/program/passes.hpp"
+#include "player/run/operand_tiles.hpp"
+#include "player/run/ready.hpp"
 
 namespace xtape {
 

@@ -1,9 +1,8 @@
-#include "train/predict/predict.hpp"
-
 #include <algorithm>
 
 #include "base/messages/wording.hpp"
 #include "ranks/shared_work.hpp"
+#include "train/predict/predict.hpp"
 #include "xtape/bleu.hpp"
 
 namespace xtape::train {

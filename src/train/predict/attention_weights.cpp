@@ -1,8 +1,7 @@
-#include "train/predict/predict.hpp"
-
 #include <algorithm>
 
 #include "base/messages/wording.hpp"
+#include "train/predict/predict.hpp"
 
 namespace xtape::train {
 

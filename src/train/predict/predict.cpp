@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::train {
 

@@ -35,7 +35,6 @@ std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tok
 void compare(const Recipe& recipe, const std::vector<std::string>& made, const std::vector<std::string>& right,
              Evaluation& evaluation);
 
-
 // Attention weights and the tokens to which they belong.
 
 /// Throws Error if the model has no function `attention`.
@@ -51,16 +50,14 @@ std::vector<Attention> attention(Model& model, const Tokenizer& tokenizer, const
 /// Returns the target's tokens and the end token, without the start token, which the model reads but does not produce.
 Tokens produced(const Tokenizer& tokenizer, const std::string& target);
 
-
 // Translates lines of text.
 
 /// Translates every line with the model's function `logits(source, tokens)` and the searcher. `positions` is the
 /// maximum number of tokens that the model can read or write; 0 means that the model has no limit. Each rank of the
 /// group translates some of the batches of lines. All ranks receive all translations.
 std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
-                                   const std::vector<std::string>& lines, SearchOptions options,
-                                   std::int64_t positions, ranks::RankGroup& group);
-
+                                   const std::vector<std::string>& lines, SearchOptions options, std::int64_t positions,
+                                   ranks::RankGroup& group);
 
 /// Predictions for rows: the fields of each row, and the names of the fields.
 struct Predictions {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/tables/fields.hpp"
 #include "base/messages/wording.hpp"
-#include "train/predict/predict.hpp"
+#include "data/tables/fields.hpp"
 #include "data/texts/texts.hpp"
+#include "train/predict/predict.hpp"
 
 namespace xtape::train {
 

@@ -1,9 +1,8 @@
-#include "train/predict/predict.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include "ranks/shared_work.hpp"
+#include "train/predict/predict.hpp"
 
 namespace xtape::train {
 

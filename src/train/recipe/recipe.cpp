@@ -2,13 +2,13 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
-#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
+#include "base/messages/wording.hpp"
+#include "base/threads/threads.hpp"
 #include "model/language/formula.hpp"
 #include "player/plan/memory.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/recipe/section.hpp"
-#include "base/threads/threads.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 

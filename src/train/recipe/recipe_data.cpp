@@ -3,8 +3,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "train/recipe/recipe_parts.hpp"
 #include "ranks/shard_tree.hpp"
+#include "train/recipe/recipe_parts.hpp"
 
 namespace xtape::train {
 

@@ -1,9 +1,10 @@
+#include "train/recipe/recipe_parts.hpp"
+
 #include <map>
 
 #include "base/messages/wording.hpp"
 #include "data/tokenizers/added_tokens.hpp"
 #include "player/plan/memory.hpp"
-#include "train/recipe/recipe_parts.hpp"
 #include "xtape/array.hpp"
 #include "xtape/error.hpp"
 
@@ -28,7 +29,6 @@ ScheduleOptions with_steps(ScheduleOptions schedule, std::int64_t epoch_batches,
   rate_at(schedule, 1);  // throws if another option of the schedule is wrong
   return schedule;
 }
-
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();

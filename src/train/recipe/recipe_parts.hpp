@@ -16,7 +16,6 @@ namespace xtape::train {
 /// if the data has no epochs, or if the warm-up is longer than the schedule.
 ScheduleOptions with_steps(ScheduleOptions schedule, std::int64_t epoch_batches, std::int64_t accumulate);
 
-
 inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row length in a recipe, in tokens.
 inline constexpr Bounds at_least_0 = {.low = 0, .words = "at least 0"};
 inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for the path "-".

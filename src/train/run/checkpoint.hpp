@@ -54,7 +54,7 @@ Store read_carried(const std::string& path, const std::vector<CarriedState>& sta
 /// Returns the paths of a run's checkpoints by ascending step. Leaves out checkpoints that a crash left incomplete.
 /// Throws FileError if the directory cannot be listed.
 std::vector<std::string> checkpoints(const std::string& directory);
-std::string checkpoint_name(std::int64_t step);            ///< Returns a name such as "00000250".
+std::string checkpoint_name(std::int64_t step);  ///< Returns a name such as "00000250".
 /// The step in the directory's name, or -1 if this is not the name of a checkpoint.
 std::int64_t step_of_checkpoint(const std::string& path);
 

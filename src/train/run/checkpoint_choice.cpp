@@ -1,9 +1,9 @@
 // Chooses one of a run's checkpoints.
 #include <charconv>
 
-#include "train/run/checkpoint.hpp"
-#include "base/messages/wording.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/messages/wording.hpp"
+#include "train/run/checkpoint.hpp"
 
 namespace xtape {
 

@@ -1,11 +1,10 @@
 // Reads and writes state.json.
-#include "train/run/checkpoint.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
+#include "train/run/checkpoint.hpp"
 
 namespace xtape::train {
 

@@ -1,16 +1,15 @@
-#include "train/run/run_parts.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "train/trainer/carried.hpp"
 #include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
+#include "train/recipe/recipe_parts.hpp"
+#include "train/run/run_parts.hpp"
+#include "train/trainer/carried.hpp"
 #include "train/trainer/loss.hpp"
 #include "train/trainer/observed_steps.hpp"
-#include "train/recipe/recipe_parts.hpp"
 
 namespace xtape::train {
 

@@ -4,13 +4,13 @@
 #include <system_error>
 #include <thread>
 
+#include "data/tokenizers/utf8.hpp"
 #include "ranks/rank_group.hpp"
 #include "train/predict/predict.hpp"
-#include "train/run/checkpoint.hpp"
 #include "train/recipe/recipe_parts.hpp"
+#include "train/run/checkpoint.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
-#include "data/tokenizers/utf8.hpp"
 
 namespace xtape {
 

@@ -1,5 +1,3 @@
-#include "train/run/run_parts.hpp"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -7,6 +5,7 @@
 #include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
 #include "train/recipe/recipe_parts.hpp"
+#include "train/run/run_parts.hpp"
 
 namespace xtape::train {
 

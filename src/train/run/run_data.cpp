@@ -3,17 +3,17 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "train/trainer/carried.hpp"
-#include "base/files/encodings.hpp"
 #include "base/files/durable.hpp"
-#include "data/tables/fields.hpp"
+#include "base/files/encodings.hpp"
 #include "base/files/files.hpp"
-#include "base/messages/wording.hpp"
 #include "base/json/json_text.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
+#include "data/tables/fields.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
+#include "train/trainer/carried.hpp"
 
 namespace xtape::train {
 

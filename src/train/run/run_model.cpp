@@ -6,8 +6,8 @@
 #include "base/messages/wording.hpp"
 #include "base/threads/instruction_set.hpp"
 #include "kernels/products/blas_core.hpp"
-#include "model/definition/definition.hpp"
 #include "model/definition/checks.hpp"
+#include "model/definition/definition.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "model/language/formula.hpp"
@@ -42,7 +42,6 @@ void check_agreement(ranks::RankGroup& group, const Recipe& recipe) {
 void check_agreement(ranks::RankGroup& group, const Texts& texts) {
   if (group.size() > 1) ranks::check_agreement(group, "data", "checksum " + std::to_string(texts.checksum()));
 }
-
 
 namespace {
 using Settings = std::vector<std::pair<std::string, std::string>>;

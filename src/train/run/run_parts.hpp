@@ -31,7 +31,6 @@ void try_evaluation(Model& model, const Recipe& recipe, const Tokenizers& tokeni
 void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
                const std::vector<ArrayInput>& inputs, const std::string& directory);
 
-
 // Creates the model of a run from a recipe. Writes it to the run's directory and reads it back.
 
 /// Creates the model of a recipe: from its definition, or from the folder from which the recipe starts. If `initialise`
@@ -56,14 +55,12 @@ void check_adapters_alone(const Model& model, const std::string& directory);
 /// tokenizer files of the initial folder, the labels, and the image preparation.
 std::string hugging_face_folder(const std::string& directory);
 
-
 // Checks what all processes of a run must have in common.
 
 /// Throws Error if the ranks differ in version, instruction set, kernels or recipe. The numbers of threads may differ.
 void check_agreement(ranks::RankGroup& group, const Recipe& recipe);
 /// Throws Error if the ranks have not read the same data.
 void check_agreement(ranks::RankGroup& group, const Texts& texts);
-
 
 // What may change in the recipe of a run, and the record of these changes in its recipe.json.
 
@@ -79,7 +76,6 @@ void check_changes(const std::string& directory, const std::string& before, cons
 /// that it lists. The file is replaced in one step. Returns the recipe with the record. Throws FileError.
 std::string write_changes(const std::string& directory, const std::string& before, const std::string& after,
                           std::int64_t step);
-
 
 // Determines which weights of a model are trained.
 

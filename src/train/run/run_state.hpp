@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/files/durable.hpp"
-#include "train/trainer/evaluator.hpp"
-#include "train/run/metrics.hpp"
-#include "train/run/run_parts.hpp"
 #include "ranks/rank_group.hpp"
+#include "train/run/metrics.hpp"
 #include "train/run/run_data.hpp"
+#include "train/run/run_parts.hpp"
+#include "train/trainer/evaluator.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {

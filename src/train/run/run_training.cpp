@@ -86,8 +86,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   d.check_last_checkpoint();
   // Written before the first update with the settings, so that no checkpoint has other settings than the recipe says.
   if (d.is_first())
-    d.own_recipe = d.recipe.text =
-        train::write_changes(d.directory, d.own_recipe, d.recipe.text, the_trainer.step());
+    d.own_recipe = d.recipe.text = train::write_changes(d.directory, d.own_recipe, d.recipe.text, the_trainer.step());
   std::optional<train::Metrics> metrics;
   if (d.is_first()) metrics.emplace(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
   Trainer::Callbacks own = callbacks;

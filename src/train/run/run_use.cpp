@@ -1,7 +1,7 @@
 // Uses the models of runs: evaluations, answers, translations and exports.
-#include "train/predict/predict.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "player/plan/memory.hpp"
+#include "train/predict/predict.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
 #include "xtape/hugging_face.hpp"

@@ -1,9 +1,8 @@
-#include "train/run/run_parts.hpp"
-
 #include <set>
 
-#include "optim/piece_optimizer.hpp"
 #include "model/weights/stored_weights.hpp"
+#include "optim/piece_optimizer.hpp"
+#include "train/run/run_parts.hpp"
 
 namespace xtape::train {
 

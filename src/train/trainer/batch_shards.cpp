@@ -1,9 +1,8 @@
-#include "train/trainer/carried.hpp"
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/messages/wording.hpp"
+#include "train/trainer/carried.hpp"
 
 namespace xtape::train {
 

@@ -49,7 +49,6 @@ Store first_rows(Store& left, const std::vector<CarriedState>& states);
 /// not already have arrays with the names, dtypes and shapes of the states.
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left);
 
-
 // Cuts a batch and carried states into shards by rows, and joins them again.
 
 std::int64_t rows_of(const BatchArrays& batch);
@@ -60,8 +59,8 @@ inline ranks::Shards rows_of_shard(std::int64_t rows, std::int64_t shard, std::i
 /// Returns a copy of the shard's rows of every array.
 BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t shards);
 
-/// Returns the rows of a draw that count, without the copies after them; the first row if none counts. Returns any other
-/// batch as it is.
+/// Returns the rows of a draw that count, without the copies after them; the first row if none counts. Returns any
+/// other batch as it is.
 BatchArrays without_copies(BatchArrays batch);
 
 /// Returns, for each carried state of the function, its axis of rows. Throws DefinitionError if a state has no such

@@ -1,6 +1,5 @@
-#include "train/trainer/evaluator.hpp"
-
 #include "ranks/shared_work.hpp"
+#include "train/trainer/evaluator.hpp"
 
 namespace xtape {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "base/messages/wording.hpp"
 #include "base/arrays/elements.hpp"
+#include "base/messages/wording.hpp"
 
 namespace xtape::train {
 

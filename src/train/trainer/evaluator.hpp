@@ -66,7 +66,6 @@ class Evaluator {
   std::optional<Failing> failed_;  // the first batch since restart() that threw or is not finite
 };
 
-
 // Evaluates with an Evaluator that is reused.
 
 /// Thrown to end a training at once from any place in it. Trainer::fit catches it.

@@ -40,7 +40,6 @@ void check_loss(const Model& model, const Batches& batches);
 /// Throws DefinitionError if the function `logits` can read the data but does not return one logit for each label.
 void check_labels(const Model& model, const BatchArrays& batch, const std::vector<std::string>& labels);
 
-
 // Weights that the definition updates itself ("update" of a block), such as running means.
 
 /// Every play of an update computes new values from the same old values. The update assigns their mean over all plays,

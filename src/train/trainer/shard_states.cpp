@@ -60,7 +60,8 @@ void ShardPlays::set_carried(std::uint64_t cursor, const Store& whole) {
   const std::int64_t rows = rows_at(cursor);
   const std::vector<std::string> names = carried_names(model_, "loss");
   for (std::size_t own = 0; own < carried_.size(); ++own) {
-    const ranks::Shards of = rows_of_shard(rows, optimizer_.first_shard() + static_cast<std::int64_t>(own), options_.shards);
+    const ranks::Shards of =
+        rows_of_shard(rows, optimizer_.first_shard() + static_cast<std::int64_t>(own), options_.shards);
     carried_[own] = Store();
     if (of.count() == 0) continue;
     for (std::size_t i = 0; i < names.size(); ++i)

@@ -8,10 +8,10 @@
 
 #include "train/run/checkpoint.hpp"
 #include "train/trainer/evaluator.hpp"
+#include "train/trainer/loss.hpp"
 #include "train/trainer/privacy.hpp"
 #include "train/trainer/shard_plays.hpp"
 #include "train/trainer/training_memory.hpp"
-#include "train/trainer/loss.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {

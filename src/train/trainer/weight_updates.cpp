@@ -1,10 +1,9 @@
-#include "train/trainer/loss.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "base/arrays/visit.hpp"
+#include "train/trainer/loss.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::train {

@@ -21,7 +21,9 @@ bool same(const model::Expression& a, const model::Expression& b) {
 
 void expression(Input input) {
   const model::Location place{"f", "", 1};
-  const auto read = [&](const std::string& text, bool may_assign) { return model::parse_line(text, place, may_assign); };
+  const auto read = [&](const std::string& text, bool may_assign) {
+    return model::parse_line(text, place, may_assign);
+  };
   const auto line = accepted([&] { return read(std::string(input), true); });
   if (!line) return;
   const std::string text = model::to_source(line->value);

@@ -18,7 +18,9 @@ void visit(const JsonText& text, std::size_t size, const Json& value, std::size_
 }  // namespace
 
 void json(Input input) {
-  const auto read = [](std::string text) { return std::make_shared<const JsonText>(text, "f", JsonErrors::definition); };
+  const auto read = [](std::string text) {
+    return std::make_shared<const JsonText>(text, "f", JsonErrors::definition);
+  };
   const auto first = accepted([&] { return read(std::string(input)); });
   if (!first) return;
   const JsonText& text = **first;

@@ -1,9 +1,8 @@
 // Byte-pair encoding compared with its definition: applies the merge of the lowest rank, leftmost first, until there is
 // none.
-#include "data/tokenizers/word_models.hpp"
-
 #include <map>
 
+#include "data/tokenizers/word_models.hpp"
 #include "target.hpp"
 
 namespace xtape::fuzz {

@@ -1,6 +1,6 @@
 // Saved tokenizers, and the tokens that they give for a text.
-#include "target.hpp"
 #include "data/tokenizers/utf8.hpp"
+#include "target.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::fuzz {
@@ -32,7 +32,8 @@ void tokenizers(Input input) {
   }
   // Tokenizers made from the text have all of its characters.
   for (const bool special : {false, true})
-    if (const auto own = accepted([&] { return CharacterTokenizer(texts[1], CharacterTokenizer::Unknown::error, special); }))
+    if (const auto own =
+            accepted([&] { return CharacterTokenizer(texts[1], CharacterTokenizer::Unknown::error, special); }))
       require(own->decode(own->encode(texts[1])) == texts[1],
               "a text of known characters is encoded and decoded unchanged");
   const auto words = accepted([&] { return WordTokenizer(std::vector<std::string>{texts[1]}); });

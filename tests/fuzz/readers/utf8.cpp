@@ -1,9 +1,9 @@
 // UTF-8 in pieces and as a whole; the functions on characters and words.
 #include "data/tokenizers/utf8.hpp"
 
-#include "target.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "data/texts/texts.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "target.hpp"
 
 namespace xtape::fuzz {
 
@@ -12,7 +12,11 @@ void utf8(Input input) {
   Utf8Stream whole_stream;
   std::string whole = whole_stream.feed(text);
   whole += whole_stream.finish();
-  require(accepted([&] { check_utf8(whole); return true; }).has_value(), "a stream gives UTF-8");
+  require(accepted([&] {
+            check_utf8(whole);
+            return true;
+          }).has_value(),
+          "a stream gives UTF-8");
   for (const std::size_t piece : {1U, 2U, 3U, 7U}) {
     Utf8Stream stream;
     std::string joined;
@@ -22,7 +26,10 @@ void utf8(Input input) {
   }
   require(escaped(escaped(text)) == escaped(text), "escaping an escaped text does not change it");
 
-  const bool valid = accepted([&] { check_utf8(text); return true; }).has_value();
+  const bool valid = accepted([&] {
+                       check_utf8(text);
+                       return true;
+                     }).has_value();
   require(!valid || whole == text, "a stream does not change UTF-8");
   std::string again;
   std::size_t at = 0;

@@ -40,7 +40,8 @@ std::string vocabulary_for(const std::string& merges) {
 
 void encode(const Tokenizer& tokenizer, const std::string& text) {
   const Tokens tokens = tokenizer.encode(text);
-  for (const std::int32_t token : tokens) require(token >= 0 && token < tokenizer.size(), "tokens are in the vocabulary");
+  for (const std::int32_t token : tokens)
+    require(token >= 0 && token < tokenizer.size(), "tokens are in the vocabulary");
   require(tokenizer.decode(tokens) == text, "any bytes are encoded and decoded unchanged");
   require(tokenizer.pieces(tokens).size() == tokens.size(), "every token has a piece");
   std::string joined;

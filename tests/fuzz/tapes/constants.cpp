@@ -1,5 +1,5 @@
-// Compares derivatives by constants with derivatives by inputs. A call may copy the value of a literal, but must refer to
-// a constant of the program.
+// Compares derivatives by constants with derivatives by inputs. A call may copy the value of a literal, but must refer
+// to a constant of the program.
 #include <algorithm>
 
 #include "differences.hpp"
@@ -52,8 +52,8 @@ bool is_stale(const Var& var) {
   }
 }
 
-/// The derivatives of the program by all of its sources that are outside of bodies, which are constants or inputs. Empty
-/// if there are no such sources or outputs.
+/// The derivatives of the program by all of its sources that are outside of bodies, which are constants or inputs.
+/// Empty if there are no such sources or outputs.
 std::vector<Array> by_sources(Trial& trial, Sources sources, Floats floats, bool passes) {
   const Function function(trial.recipe(), sources, floats);
   const auto differs = [](const Var& var) { return is_stale(var) || var.dtype() != Dtype::float64; };
@@ -88,8 +88,8 @@ class OutsideValues {
     }
   }
 
-  /// The results of the nesting, and their derivatives by the values from outside, which are constants or inputs. One of
-  /// them is a number. `moved`: all values differ by about rounding.
+  /// The results of the nesting, and their derivatives by the values from outside, which are constants or inputs. One
+  /// of them is a number. `moved`: all values differ by about rounding.
   std::vector<Array> run(const Nesting& nesting, Random random, bool constants, bool moved,
                          const std::shared_ptr<Arena>& arena) const {
     Tape tape = program_.blank();
@@ -100,7 +100,8 @@ class OutsideValues {
     std::vector<Feed> feeds;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       const bool is_argument = i < is_argument_.size() && is_argument_[i];
-      for (int level = 0; is_argument && level < nesting.maps(); ++level) arrays[i] = spread(arrays[i], 0.03 * (level + 1));
+      for (int level = 0; is_argument && level < nesting.maps(); ++level)
+        arrays[i] = spread(arrays[i], 0.03 * (level + 1));
       if (moved) arrays[i] = beside(arrays[i]);
       const bool is_input = is_argument || !constants;
       all.push_back(is_input ? tape.input("in" + std::to_string(i), arrays[i].shape(), arrays[i].dtype())

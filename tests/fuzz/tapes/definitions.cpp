@@ -1,8 +1,8 @@
 // The check that a program written as a definition computes the same.
+#include "differences.hpp"
 #include "oracles.hpp"
 #include "print.hpp"
 #include "record.hpp"
-#include "differences.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::fuzz {

@@ -24,7 +24,9 @@ const std::initializer_list<const char*> tame = {"tanh", "sigmoid", "own_bend"};
 Drawer::Drawer(std::uint64_t seed, const DrawOptions& options)
     : random(seed),
       focus_(options.focus),
-      program_{random.one_in(12) ? Mode::predict : random.one_in(4) ? Mode::eval : Mode::train},
+      program_{random.one_in(12)  ? Mode::predict
+               : random.one_in(4) ? Mode::eval
+                                  : Mode::train},
       subject_(program_.mode, Floats::as_written),
       recorder_(subject_),
       steps_(&program_.steps),
@@ -255,8 +257,9 @@ bool Drawer::grown() {
     call(random.pick(tame), {{*result}});
   else
     call("mod", {{*result, std::int64_t{7}}});
-  values_.erase(std::remove_if(values_.begin(), values_.end(), [&](const Known& value) { return value.ref == *result; }),
-                values_.end());
+  values_.erase(
+      std::remove_if(values_.begin(), values_.end(), [&](const Known& value) { return value.ref == *result; }),
+      values_.end());
   return true;
 }
 
@@ -310,6 +313,8 @@ bool Drawer::write_out(const Op& op) {
   return true;
 }
 
-Program draw(std::uint64_t seed, const DrawOptions& options) { return Drawer(seed, options).run(); }
+Program draw(std::uint64_t seed, const DrawOptions& options) {
+  return Drawer(seed, options).run();
+}
 
 }  // namespace xtape::fuzz

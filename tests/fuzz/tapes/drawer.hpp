@@ -55,21 +55,21 @@ class Drawer {
   /// An existing value that fits; a new source if there is none.
   Ref any(const std::function<bool(const ValueType&)>& fits);
   Ref any();
-  Ref number();                                ///< Not bool.
+  Ref number();  ///< Not bool.
   Ref floating(std::size_t least_rank = 0);
   Ref integer();
   Ref flag();
-  Ref fitting(const ValueType& type);          ///< A value of exactly this type.
+  Ref fitting(const ValueType& type);  ///< A value of exactly this type.
   Ref fitting(Ref like) { return fitting(ValueType(type(like))); }
-  Ref positive(Ref x);                         ///< x, or a value of its type away from 0.
-  Ref steady(Ref x);                           ///< x, or x with irregular numbers added.
-  Term partner(Ref x);                         ///< A value that broadcasts with x, of its dtype; or a literal.
-  Ref mask_for(const Shape& shape);            ///< bool, broadcasting to `shape`.
+  Ref positive(Ref x);               ///< x, or a value of its type away from 0.
+  Ref steady(Ref x);                 ///< x, or x with irregular numbers added.
+  Term partner(Ref x);               ///< A value that broadcasts with x, of its dtype; or a literal.
+  Ref mask_for(const Shape& shape);  ///< bool, broadcasting to `shape`.
   std::optional<Ref> indices(const Shape& shape, std::int64_t size);  ///< In [0, size); nullopt if `size` is 0.
   Ref source(const ValueType& type, const Numbers& numbers = {});
   std::int64_t size() { return random.pick(sizes_); }
   Shape any_shape();
-  std::int64_t axis_of(Ref x);                 ///< Negative or not. Of rank 0: 0.
+  std::int64_t axis_of(Ref x);  ///< Negative or not. Of rank 0: 0.
   std::int64_t work_limit() const { return 40 * most_elements_; }
   std::int64_t most_elements() const { return most_elements_; }
   Dtype real() const { return real_; }
@@ -89,7 +89,7 @@ class Drawer {
   /// Calls `recording`, which records `step`, and appends the step. Returns its first output; nullopt if it is refused
   /// or too large.
   std::optional<Ref> record(Step& step, const std::function<void()>& recording);
-  bool grow();            ///< Adds one or several steps; false if the drawn step was refused.
+  bool grow();  ///< Adds one or several steps; false if the drawn step was refused.
   bool grown();
   bool write_out(const Op& op);  ///< Adds the steps of the op's expansion instead of the op.
   bool draw_checkpoint();
@@ -124,10 +124,10 @@ class Drawer {
 struct Hint {
   /// Draws operands and attributes, if the op's lists of these are not enough; nullopt if no existing value fits.
   std::function<std::optional<Draft>(Drawer&)> draft = {};
-  bool exact = false;        ///< Moves, selects or counts elements: exact operands give exact results.
-  bool grows = false;        ///< Results can be much larger than operands.
-  bool jumps = false;        ///< The value or the gradient is discontinuous: operands must be steady.
-  int positive = -1;         ///< The operand that must stay away from 0; -1: none.
+  bool exact = false;  ///< Moves, selects or counts elements: exact operands give exact results.
+  bool grows = false;  ///< Results can be much larger than operands.
+  bool jumps = false;  ///< The value or the gradient is discontinuous: operands must be steady.
+  int positive = -1;   ///< The operand that must stay away from 0; -1: none.
 };
 const Hint& hint_of(const std::string& op);
 

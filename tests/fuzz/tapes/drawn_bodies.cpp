@@ -7,8 +7,7 @@ namespace xtape::fuzz {
 
 /// Values that are drawn during the lifetime of a Scope are visible only in its block.
 struct Drawer::Scope {
-  Scope(Drawer& drawer, Block& block)
-      : drawer(drawer), steps_before(drawer.steps_), values_before(drawer.values_) {
+  Scope(Drawer& drawer, Block& block) : drawer(drawer), steps_before(drawer.steps_), values_before(drawer.values_) {
     drawer.steps_ = &block.steps;
     ++drawer.depth_;
   }
@@ -81,7 +80,8 @@ bool Drawer::draw_scan() {
   Step step{new_id(), "scan", {x}};
   if (random.one_in(3)) {
     ValueType other{random.one_in(4) ? Dtype::int64 : real_, whole};
-    while (other.shape.size() > at + 1 && random.one_in(2)) other.shape = Shape(other.shape.begin(), other.shape.end() - 1);
+    while (other.shape.size() > at + 1 && random.one_in(2))
+      other.shape = Shape(other.shape.begin(), other.shape.end() - 1);
     step.operands.push_back(fitting(other));
   }
   const auto sequences = static_cast<std::int64_t>(step.operands.size());
@@ -128,7 +128,8 @@ void Drawer::draw_tokens() {
 /// A scalar that depends on one or two values.
 Ref Drawer::loss() {
   const Ref x = floating();
-  const Ref y = random.one_in(3) ? must("square", {{must("tanh", {{x}})}}) : must(random.pick({"sigmoid", "tanh", "own_bend"}), {{x}});
+  const Ref y = random.one_in(3) ? must("square", {{must("tanh", {{x}})}})
+                                 : must(random.pick({"sigmoid", "tanh", "own_bend"}), {{x}});
   return must("sum", {{y}});
 }
 
@@ -165,8 +166,8 @@ void Drawer::choose_outputs() {
   std::set<Ref> chosen{refs.back()};
   for (std::int64_t more = random.between(1, 4); more > 0; --more) {
     const auto count = static_cast<std::int64_t>(refs.size());
-    chosen.insert(refs[static_cast<std::size_t>(random.one_in(2) ? random.below(count)
-                                                                : count - 1 - random.below(std::min<std::int64_t>(5, count)))]);
+    chosen.insert(refs[static_cast<std::size_t>(
+        random.one_in(2) ? random.below(count) : count - 1 - random.below(std::min<std::int64_t>(5, count)))]);
   }
   program_.outputs.assign(chosen.begin(), chosen.end());
   if (random.one_in(20)) program_.outputs.push_back(program_.outputs.front());

@@ -93,8 +93,12 @@ Draft loss_of(Drawer& d, int operands) {
   for (int i = 1; i < operands; ++i) draft.operands.push_back(d.steady(d.fitting(x)));
   return draft;
 }
-Drawn loss_of_two(Drawer& d) { return loss_of(d, 2); }
-Drawn loss_of_three(Drawer& d) { return loss_of(d, 3); }
+Drawn loss_of_two(Drawer& d) {
+  return loss_of(d, 2);
+}
+Drawn loss_of_three(Drawer& d) {
+  return loss_of(d, 3);
+}
 Drawn huber(Drawer& d) {
   Draft draft = loss_of(d, 2);
   draft.attributes.set("delta", d.random.pick({0.5, 1.0, 1.7}));
@@ -191,8 +195,7 @@ Drawn whole_numbers(Drawer& d) {
   const Shape shape = d.any_shape();
   if (count_of(shape) > d.most_elements()) return std::nullopt;
   const std::int64_t low = d.random.between(-3, 3);
-  return Draft{{},
-               {{"shape", List(shape.begin(), shape.end())}, {"low", low}, {"high", low + d.random.between(1, 9)}}};
+  return Draft{{}, {{"shape", List(shape.begin(), shape.end())}, {"low", low}, {"high", low + d.random.between(1, 9)}}};
 }
 
 Drawn two_alike(Drawer& d) {
@@ -268,8 +271,8 @@ Hints hints_of_functions() {
     hints[op] = {{}, false, false, false, 0};
   for (const char* op : {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"})
     hints[op] = {two_integers, true};
-  for (const char* op : {"elu", "selu", "leaky_relu", "hardsigmoid", "hardshrink", "softshrink", "argmin", "count_nonzero",
-                         "cummax", "cummin"})
+  for (const char* op : {"elu", "selu", "leaky_relu", "hardsigmoid", "hardshrink", "softshrink", "argmin",
+                         "count_nonzero", "cummax", "cummin"})
     hints[op] = {{}, false, false, true};
   return hints;
 }

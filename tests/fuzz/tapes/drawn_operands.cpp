@@ -5,7 +5,9 @@
 
 namespace xtape::fuzz {
 
-const Known& Drawer::known(Ref ref) const { return all_known_.at(ref); }
+const Known& Drawer::known(Ref ref) const {
+  return all_known_.at(ref);
+}
 
 Ref Drawer::any(const std::function<bool(const ValueType&)>& fits) {
   std::vector<Ref> fitting;
@@ -14,8 +16,8 @@ Ref Drawer::any(const std::function<bool(const ValueType&)>& fits) {
   if (!fitting.empty()) {
     // The latest values are chosen most often, so that programs become deep.
     const auto count = static_cast<std::int64_t>(fitting.size());
-    return fitting[static_cast<std::size_t>(random.one_in(2) ? random.below(count)
-                                                             : count - 1 - random.below(std::min<std::int64_t>(3, count)))];
+    return fitting[static_cast<std::size_t>(
+        random.one_in(2) ? random.below(count) : count - 1 - random.below(std::min<std::int64_t>(3, count)))];
   }
   for (int tries = 0; tries < 50; ++tries) {
     const ValueType made{random.pick({real_, real_, Dtype::int64, Dtype::int32, Dtype::boolean, Dtype::float32}),
@@ -121,8 +123,7 @@ std::optional<Ref> Drawer::indices(const Shape& wanted, std::int64_t size) {
   const Dtype dtype = random.one_in(3) ? Dtype::int32 : Dtype::int64;
   if (random.one_in(3) && size > 0)
     for (const Known& value : values_)
-      if (is_integer(type(value.ref).dtype) && shape(value.ref) == wanted)
-        return call("mod", {{value.ref, size}});
+      if (is_integer(type(value.ref).dtype) && shape(value.ref) == wanted) return call("mod", {{value.ref, size}});
   const double last = static_cast<double>(std::max<std::int64_t>(0, size - 1));
   return source({dtype, wanted}, {0, last, random.bits() >> 16});
 }

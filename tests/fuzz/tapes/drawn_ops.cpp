@@ -116,8 +116,8 @@ const Hint& hint_of(const std::string& op) {
   static const Hint none;
   static const Hints hints = [] {
     Hints all = hints_of_numbers();
-    for (Hints some : {hints_of_shapes(), hints_of_products(), hints_of_linear_algebra(),
-                       hints_of_indexing(), hints_of_channels(), hints_of_functions(), hints_of_sequences()})
+    for (Hints some : {hints_of_shapes(), hints_of_products(), hints_of_linear_algebra(), hints_of_indexing(),
+                       hints_of_channels(), hints_of_functions(), hints_of_sequences()})
       all.merge(some);
     return all;
   }();

@@ -132,7 +132,8 @@ Check adjoint() {
             const double a = player.scalar(first), b = player.scalar(second), c = player.scalar(forward);
             if (!std::isfinite(a) || !std::isfinite(b)) return std::nullopt;
             const double tolerance = 1e-8 * (1 + player.scalar(scale));
-            if (std::abs(a - b) <= tolerance && (std::abs(a - c) <= tolerance || !std::isfinite(c))) return std::nullopt;
+            if (std::abs(a - b) <= tolerance && (std::abs(a - c) <= tolerance || !std::isfinite(c)))
+              return std::nullopt;
             std::ostringstream out;
             out.precision(17);
             out << "<v, J' u> is " << a << ", <J v, u> is " << b << ", by jvp " << c;

@@ -51,9 +51,11 @@ Check mapped_as_alone() {
             Vars inputs;
             for (const ValueId& id : program.inputs()) {
               const auto is_fed = [&](const Feed& feed) { return feed.var.id() == id; };
-              const auto at = static_cast<std::size_t>(std::find_if(first.begin(), first.end(), is_fed) - first.begin());
+              const auto at =
+                  static_cast<std::size_t>(std::find_if(first.begin(), first.end(), is_fed) - first.begin());
               arrays.push_back(stacked(first[at].values, second[at].values));
-              inputs.push_back(tape.input("in" + std::to_string(inputs.size()), arrays.back().shape(), arrays.back().dtype()));
+              inputs.push_back(
+                  tape.input("in" + std::to_string(inputs.size()), arrays.back().shape(), arrays.back().dtype()));
               feeds.emplace_back(inputs.back(), arrays.back());
             }
             Vars mapped;

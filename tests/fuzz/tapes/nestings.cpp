@@ -101,7 +101,8 @@ Vars by_custom_gradient(const Mapping& f, const Vars& x, std::uint64_t) {
 }
 /// Two branches of the same values: which is taken varies with the example.
 Vars by_cond(const Mapping& f, const Vars& x, std::uint64_t) {
-  return cond(sum(x[0]) > 0.0, f, [&](const Vars& inputs) { return checkpoint(f, inputs); }, x);
+  return cond(
+      sum(x[0]) > 0.0, f, [&](const Vars& inputs) { return checkpoint(f, inputs); }, x);
 }
 /// States that hold the results after the one step that takes place, of at most two.
 Vars by_while_loop(const Mapping& f, const Vars& x, std::uint64_t) {

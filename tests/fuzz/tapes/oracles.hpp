@@ -26,7 +26,8 @@ Check same_bits_on_threads(const Way& way, int threads);
 Check same_bits_again(const Way& way);
 Check same_bits_without_reuse();
 Check same_bits_in_least_memory();
-/// - A tape that is saved and loaded has the same text, and the same bits on `threads` threads; also after gradients are
+/// - A tape that is saved and loaded has the same text, and the same bits on `threads` threads; also after gradients
+/// are
 ///   recorded on both.
 Check same_after_saving(int threads);
 /// - Types are as recorded, and no two buffers that are alive at the same time overlap.

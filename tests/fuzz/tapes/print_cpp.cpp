@@ -48,9 +48,13 @@ struct AttributeText {
   }
 };
 
-std::string name(int step) { return "v" + std::to_string(step); }
+std::string name(int step) {
+  return "v" + std::to_string(step);
+}
 
-std::string value(Ref ref) { return name(ref.step) + "[" + std::to_string(ref.output) + "]"; }
+std::string value(Ref ref) {
+  return name(ref.step) + "[" + std::to_string(ref.output) + "]";
+}
 
 std::string text_of(const Term& term) {
   if (const auto* ref = std::get_if<Ref>(&term)) return value(*ref);
@@ -110,8 +114,8 @@ class Printer {
       body(block, sequences, indent + "  ");
       out_ << indent << "  return std::pair(" << vars(block.results, 0, outputs) << ", "
            << vars(block.results, outputs, block.results.size()) << ");\n"
-           << indent << "}, " << vars(step.operands, 0, sequences) << ", " << vars(step.operands, sequences, last) << ", {"
-           << step.attributes.get<std::int64_t>("axis") << ", "
+           << indent << "}, " << vars(step.operands, 0, sequences) << ", " << vars(step.operands, sequences, last)
+           << ", {" << step.attributes.get<std::int64_t>("axis") << ", "
            << (step.attributes.get<bool>("reverse") ? "true" : "false") << ", "
            << (valid ? text_of(step.operands[last]) : "{}") << "}))";
     } else {

@@ -1,7 +1,7 @@
 #include "record.hpp"
 
-#include "tape/calls.hpp"
 #include "ops/scan/scan.hpp"
+#include "tape/calls.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 

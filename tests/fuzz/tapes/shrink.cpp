@@ -47,7 +47,8 @@ void prune(Program& program) {
     for_each_ref(program, [&](Ref ref) { read.insert(ref.step); });
     for (const auto& [input, ref] : program.carries) read.insert(input);
     for_each_list(program.steps, [&](Steps& steps) {
-      const auto kept = std::remove_if(steps.begin(), steps.end(), [&](const Step& step) { return read.count(step.id) == 0; });
+      const auto kept =
+          std::remove_if(steps.begin(), steps.end(), [&](const Step& step) { return read.count(step.id) == 0; });
       again |= kept != steps.end();
       steps.erase(kept, steps.end());
     });

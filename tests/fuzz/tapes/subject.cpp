@@ -21,12 +21,16 @@ OpTable& current_ops() {
 }
 }  // namespace
 
-const OpTable& ops() { return current_ops(); }
+const OpTable& ops() {
+  return current_ops();
+}
 
 OpsGuard::OpsGuard(const std::vector<const Op*>& more) {
   for (const Op* op : more) current_ops().add(*op);
 }
-OpsGuard::~OpsGuard() { current_ops() = usual_ops(); }
+OpsGuard::~OpsGuard() {
+  current_ops() = usual_ops();
+}
 
 Array made(const ValueType& type, const Numbers& numbers, std::uint64_t play) {
   Array array(type.dtype, type.shape);

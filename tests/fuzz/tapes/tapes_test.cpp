@@ -33,8 +33,8 @@ TEST_CASE("tapes: random programs give the same results in all ways of playing")
     if (!failure) continue;
     const Shrunk shrunk = shrink(program, *failure);
     MESSAGE("seed " << seed << ": " << failure->check << ": " << failure->what << "\n"
-                       << as_cpp(shrunk.program, {"seed " + std::to_string(seed), shrunk.failure.check}) << "\n"
-                       << as_definition(shrunk.program));
+                    << as_cpp(shrunk.program, {"seed " + std::to_string(seed), shrunk.failure.check}) << "\n"
+                    << as_definition(shrunk.program));
     break;
   }
 }

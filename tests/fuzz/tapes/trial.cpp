@@ -8,16 +8,24 @@
 
 namespace xtape::fuzz {
 
-Way all_on(int threads, Floats floats) { return {"all on", {}, threads, floats}; }
+Way all_on(int threads, Floats floats) {
+  return {"all on", {}, threads, floats};
+}
 
-Way reference(Floats floats) { return {"reference", Passes::reference(), 1, floats}; }
+Way reference(Floats floats) {
+  return {"reference", Passes::reference(), 1, floats};
+}
 
 const std::vector<Way>& other_ways() {
   static const std::vector<Way> ways = [] {
-    const std::pair<const char*, bool Passes::*> switches[] = {
-        {"fuse", &Passes::fuse},   {"fold", &Passes::fold},   {"common", &Passes::common},
-        {"elementwise", &Passes::elementwise}, {"accumulate", &Passes::accumulate},
-        {"views", &Passes::views}, {"in_place", &Passes::in_place}, {"reuse", &Passes::reuse}};
+    const std::pair<const char*, bool Passes::*> switches[] = {{"fuse", &Passes::fuse},
+                                                               {"fold", &Passes::fold},
+                                                               {"common", &Passes::common},
+                                                               {"elementwise", &Passes::elementwise},
+                                                               {"accumulate", &Passes::accumulate},
+                                                               {"views", &Passes::views},
+                                                               {"in_place", &Passes::in_place},
+                                                               {"reuse", &Passes::reuse}};
     Passes none = Passes::reference();
     none.expand = false;
     Passes expanded;
@@ -53,7 +61,9 @@ void scribble(const std::shared_ptr<Arena>& arena) {
 }
 }  // namespace
 
-Trial::Trial(const Recipe& recipe) : recipe_(recipe), arena_(make_arena()) { scribble(arena_); }
+Trial::Trial(const Recipe& recipe) : recipe_(recipe), arena_(make_arena()) {
+  scribble(arena_);
+}
 
 const Subject& Trial::subject(Floats floats) {
   std::unique_ptr<Subject>& subject = subjects_[floats];
