@@ -9,7 +9,7 @@ packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev libopenbl
 if [ "${1:-}" = --program ]; then
   shift
 else
-  packages+=(cmake doctest-dev gnuplot-nox libxtensor-blas-dev openmpi-bin libopenmpi-dev libprotozero-dev
+  packages+=(clang-format cmake doctest-dev gnuplot-nox libxtensor-blas-dev openmpi-bin libopenmpi-dev libprotozero-dev
     libonnx-testdata)
 fi
 packages+=("$@")
