@@ -7,7 +7,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
 FOREIGN = {"--bind-to", "--eval", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node", "--random-source",
            "--signal", "--tool"}
 GALLERY = "examples/README.md"
-PLACEHOLDER = re.compile(r"\b(SUITE|NAME)\b|_test$|^src/cli/xtape$")  # or a program of the build
+PLACEHOLDER = re.compile(r"\b(SUITE|NAME|LAYER)\b|_test$|^src/cli/xtape$")  # or a program of the build
 
 
 def options_of(program):
