@@ -16,7 +16,7 @@ TEST_CASE("op stop_gradient: the value passes, the gradient does not") {
 TEST_CASE("op watch: x where the condition holds, an error with line and index elsewhere") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var y = watch(x, x < 5);
   Player player(tape, {y});
   const xt::xarray<float> fine{{1, 2, 3}, {4, -5, 0}}, wrong{{1, 2, 3}, {4, 6, 7}};
@@ -71,7 +71,7 @@ TEST_CASE("op cache: a piece is written in place after its row's past, and never
     const Var x = tape.input("x", {3, 2, 2, 1});  // pieces of two along axis 2
     const Var past = tape.input("past", {3}, Dtype::int64);
     tape.set_past(x, past, 4);
-    const Caller at = Caller::here();
+    const Caller at = Caller::here(__FILE__, __LINE__ + 1);
     const Var whole = cache(x, 2);
     PlayerOptions options;
     options.carries = tape.states();

@@ -169,7 +169,7 @@ TEST_CASE("a gradient's nodes have the source location of the forward call, or o
   const Var y = exp(x);
   const Var z = sum(y * y);
   const std::size_t forward = tape.size();
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Vars gradients = grad(z, {x});
   for (std::size_t i = forward; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
@@ -186,10 +186,10 @@ TEST_CASE("calls in a cell or a checkpoint have their own source locations") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});
   Caller inside, outside;
-  outside = Caller::here();
+  outside = Caller::here(__FILE__, __LINE__ + 1);
   const Var y = checkpoint(
       [&](const Vars& in) {
-        inside = Caller::here();
+        inside = Caller::here(__FILE__, __LINE__ + 1);
         return Vars{tanh(in[0])};
       },
       {x})[0];
@@ -197,12 +197,12 @@ TEST_CASE("calls in a cell or a checkpoint have their own source locations") {
   const Tape& body = *y.node().body;
   CHECK(to_string(body.node(body.size() - 1).site) == to_string(inside));
   const ScanFunction cell = [&](const Vars& in, const Vars& states) {
-    inside = Caller::here();
+    inside = Caller::here(__FILE__, __LINE__ + 1);
     const Var next = tanh(states[0] * in[0]);
     return std::make_pair(Vars{next}, Vars{next});
   };
   const Var first = zeros(tape, {2});
-  outside = Caller::here();
+  outside = Caller::here(__FILE__, __LINE__ + 1);
   const Var steps = scan(cell, {x}, {first}).outputs[0];
   CHECK(place_of(steps) == to_string(outside));
   const Tape& step = *steps.node().body;
@@ -231,7 +231,7 @@ TEST_CASE("a scope with its own location replaces the program's line") {
     CHECK(error_of([&] { x + tape.input("y", {3}); }).find("add: ") != std::string::npos);
   }
   const auto guard = tape.in_scope(std::make_shared<const Scope>(Scope{"h.0", ""}), 0);
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var y = tanh(x);
   CHECK(place_of(y) == "h.0 (" + to_string(at) + ")");
 }
@@ -259,7 +259,7 @@ TEST_CASE("an error while recording begins with the program's file and line") {
   error = error_of([&] {
     checkpoint(
         [&](const Vars& in) {
-          inside = Caller::here();
+          inside = Caller::here(__FILE__, __LINE__ + 1);
           return Vars{in[0] + y};
         },
         {x});
@@ -268,7 +268,7 @@ TEST_CASE("an error while recording begins with the program's file and line") {
   error = error_of([&] {
     scan(
         [&](const Vars& in, const Vars&) {
-          inside = Caller::here();
+          inside = Caller::here(__FILE__, __LINE__ + 1);
           return std::make_pair(Vars{in[0] + x + y}, Vars{});
         },
         {x}, {}, ScanOptions{0, false, {}});

@@ -75,7 +75,7 @@ TEST_CASE("op scatter_reduce: gives PyTorch's values and gradients; batches") {
 TEST_CASE("op scatter_reduce: an index out of range is named with the op") {
   Tape tape;
   const Var x = tape.input("x", {3, 2}), i = tape.input("i", {2, 2}, Dtype::int64), part = tape.input("part", {2, 2});
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var y = scatter(x, 0, i, part);
   Player player(tape, {y});
   const xt::xarray<float> values = xt::ones<float>({3, 2}), parts = xt::ones<float>({2, 2});

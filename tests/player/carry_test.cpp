@@ -144,7 +144,7 @@ TEST_CASE("invalid carries are refused") {
 TEST_CASE("find_failure starts from the present states") {
   Tape tape;
   const Var h = tape.input("h", {2});
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var next = sqrt(h);
   Player player = carrying(tape, {next}, {{h, next}});
   CHECK(!find_failure(recorded_play(player, {})));

@@ -77,7 +77,7 @@ TEST_CASE("the error for a target out of range names cross_entropy and its sourc
   Tape tape;
   const Var logits = tape.parameter("logits", Array(Dtype::float32, {2, 5})),
             targets = tape.input("t", {2}, Dtype::int64);
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var loss = cross_entropy_sum(logits, targets).first;
   const std::string text =
       ": cross_entropy: target -1 (element 0) is neither in [0, 5), the classes of the logits, nor "
@@ -92,7 +92,7 @@ TEST_CASE("errors of a fused op name the user's op and its source location") {
   const Var w = tape.parameter("w", Array(Dtype::float32, {8300, 4}));
   const Var targets = tape.input("targets", {1030}, Dtype::int64);
   const Var logits = einsum("bd,vd->bv", x, w);
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var loss = cross_entropy_sum(logits, targets).first;
   Vars outputs = grad(loss, {x, w});
   outputs.push_back(loss);
@@ -108,7 +108,7 @@ TEST_CASE("errors of a fused op name the user's op and its source location") {
 
 TEST_CASE("errors of an op that only a gradient plays name the forward op and its source location") {
   Places p;
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var y = take(p.x, p.indices);
   const Vars gradients = grad(y, {p.x}, {.sum_outputs = true});
   CHECK(error_of_playing(p.tape, gradients, p.indices) == to_string(at) + ": take: index_add: " + stray);
@@ -121,7 +121,7 @@ TEST_CASE("errors inside scans and checkpoints name the inner op and its source 
   Caller at;
   const ScanFunction cell = [&](const Vars& in, const Vars& states) {
     const Var index = in[0] + cast(sum(states[0]), Dtype::int64);
-    at = Caller::here();
+    at = Caller::here(__FILE__, __LINE__ + 1);
     const Var row = take(x, index);
     return std::make_pair(Vars{row}, Vars{row});
   };
@@ -129,7 +129,7 @@ TEST_CASE("errors inside scans and checkpoints name the inner op and its source 
   CHECK(error_of_playing(tape, {stepped}, indices) == to_string(at) + ": take: " + stray);
   const Vars inside = checkpoint(
       [&](const Vars& in) {
-        at = Caller::here();
+        at = Caller::here(__FILE__, __LINE__ + 1);
         return Vars{take(in[0], in[1])};
       },
       {x, indices});
@@ -147,7 +147,7 @@ TEST_CASE("errors while playing also name locations in definitions") {
 TEST_CASE("constant indices out of range are an error when the player is made") {
   Tape tape;
   const Var indices = tape.constant(xt::xarray<std::int64_t>{-1, 0}), x = tape.constant(Array(Dtype::float32, {4, 3}));
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var y = take(x, indices);
   CHECK(error_of([&] { Player(tape, {y}).play(); }) == to_string(at) + ": take: " + stray);
 }
@@ -155,7 +155,7 @@ TEST_CASE("constant indices out of range are an error when the player is made") 
 TEST_CASE("find_failure names the program's line") {
   Tape tape;
   const Var x = tape.input("x", {2});
-  const Caller at = Caller::here();
+  const Caller at = Caller::here(__FILE__, __LINE__ + 1);
   const Var y = log(x);
   Player player(tape, {sum(y * y)});
   CHECK(to_string(find_failure(recorded_play(player, {{x, xt::xarray<float>{1, -2}}}))->failure) ==
