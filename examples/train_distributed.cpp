@@ -76,10 +76,10 @@ int main(int argc, char** argv) try {
     std::vector<double> sums;  // sums of this rank's shards
     for (std::int64_t shard = optimizer.first_shard(); shard < optimizer.last_shard(); ++shard) {
       const auto random_step = static_cast<std::uint64_t>(i * shards + shard);  // each shard has its own dropout
-      optimizer.play(player, gradients,
-                     {{inputs.at("tokens"), shard_of(batch.at("tokens"), shard)},
-                      {inputs.at("targets"), shard_of(batch.at("targets"), shard)}},
-                     random_step);
+      player.play({{inputs.at("tokens"), shard_of(batch.at("tokens"), shard)},
+                   {inputs.at("targets"), shard_of(batch.at("targets"), shard)}},
+                  random_step, optimizer.expect(player, gradients));  // sends gradients during the play
+      optimizer.add();
       sums.insert(sums.end(), {player.scalar(results[0].value), player.scalar(results[1].value)});
     }
     const std::vector<double> totals = optimizer.sum(sums);  // sums over all ranks

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,10 +59,15 @@ class DistributedOptimizer {
 
   /// Begins an update in which only the first `shards` shards have rows.
   void begin(std::int64_t shards);
-  /// Plays one micro-batch of the next shard of this rank. `gradients` are outputs of the player. `ends_shard` is true
-  /// for the last micro-batch of the shard.
-  void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step,
-            bool ends_shard = true);
+  /// Prepares a play of one micro-batch of the next shard of this rank. `gradients` are outputs of the player, which
+  /// will write them to the memory of the sums. `ends_shard` is true for the last micro-batch of the shard. Pass the
+  /// result to Player::play, and call `add` after the play:
+  ///
+  ///   player.play(feeds, step, optimizer.expect(player, gradients));
+  ///   optimizer.add();
+  std::function<void(std::int64_t)> expect(Player& player, const Vars& gradients, bool ends_shard = true);
+  /// Adds the gradients of the play to the sums.
+  void add();
   /// Sums numbers over all shards, in the order of the binary tree. Call this function after the plays. `values` are
   /// the numbers of this rank's shards, one shard after the other. A rank without shards passes the numbers of one
   /// shard, which do not count.

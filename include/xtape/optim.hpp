@@ -114,6 +114,7 @@ class Optimizer {
   std::int64_t updates() const;  ///< The number of updates.
 
  private:
+  friend class DistributedOptimizer;
   struct InGroups {};
   Optimizer(InGroups, const Store& weights, const std::vector<OptimizerGroup>& groups, int threads);
   struct Data;

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/arrays/elements.hpp"
-#include "optim/piece_optimizer.hpp"
+#include "optim/optimizer.hpp"
 
 namespace xtape {
 
@@ -59,7 +59,7 @@ std::string number(double value) {
 }
 }  // namespace
 
-bool PieceOptimizer::stays_finite(double norm) {
+bool Optimizer::Data::stays_finite(double norm) {
   bool fits = true;
   for (Group& group : groups_) {
     const OptimizerOptions& options = group.options;
@@ -103,7 +103,7 @@ bool PieceOptimizer::stays_finite(double norm) {
   return fits;
 }
 
-std::vector<Magnitudes> PieceOptimizer::magnitudes() const {
+std::vector<Magnitudes> Optimizer::Data::magnitudes() const {
   std::vector<Magnitudes> of_piece(pieces_.size());
   PieceGradients owned(pieces_.size());  // any address that is not null marks a piece that this process updates
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -112,7 +112,7 @@ std::vector<Magnitudes> PieceOptimizer::magnitudes() const {
       here = here && (moment(kind, i) != nullptr || !keeps(kind, pieces_[i].weight));
     owned[i] = here ? this : nullptr;
   }
-  for_pieces(*this, owned, [&](std::size_t index, auto scalar) {
+  for_pieces(owned, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
     const Piece& piece = pieces_[index];
     const Array& array = weights_[piece.weight].value;
@@ -133,9 +133,9 @@ std::vector<Magnitudes> PieceOptimizer::magnitudes() const {
   return all;
 }
 
-std::string PieceOptimizer::overflow(const PieceGradients& gradients) const {
+std::string Optimizer::Data::overflow(const PieceGradients& gradients) const {
   std::vector<Overflow> of_piece(pieces_.size());
-  for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
+  for_pieces(gradients, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
     const Piece& piece = pieces_[index];
     const Array& array = weights_[piece.weight].value;
@@ -173,21 +173,18 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients) const {
          ")";
 }
 
-void PieceOptimizer::check_update(const PieceGradients& gradients, double norm, const AllGather& all_gather) {
-  const auto of_all = [&](const std::string& own) {
-    return all_gather ? all_gather(own) : std::vector<std::string>{own};
-  };
+void Optimizer::Data::check_update(const PieceGradients& gradients, double norm) {
   if (stays_finite(norm)) return;
   const std::vector<Magnitudes> own = magnitudes();
   std::vector<Magnitudes> all(own.size()), each(own.size());
   const std::size_t size = own.size() * sizeof(Magnitudes);
-  for (const std::string& bytes : of_all({reinterpret_cast<const char*>(own.data()), size})) {
+  for (const std::string& bytes : ranks_->all_gather({reinterpret_cast<const char*>(own.data()), size})) {
     std::memcpy(each.data(), bytes.data(), size);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = larger(all[i], each[i]);
   }
   for (std::size_t i = 0; i < all.size(); ++i) groups_[i].bounds = all[i];
   if (stays_finite(norm)) return;
-  for (const std::string& found : of_all(overflow(gradients)))
+  for (const std::string& found : ranks_->all_gather(overflow(gradients)))
     if (!found.empty()) throw UpdateError(found);
 }
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/messages/wording.hpp"
-#include "optim/piece_optimizer.hpp"
+#include "optim/optimizer.hpp"
 
 namespace xtape {
 

@@ -1,11 +1,231 @@
-// The optimiser of a single process. An update is one pass over the gradients for their norm, followed by one pass over
-// weights, gradients and moments.
-#include "optim/piece_optimizer.hpp"
+// An update is one pass over the gradients for their norm, followed by one pass over weights, gradients and moments.
+#include "optim/optimizer.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/table/kernels.hpp"
 
 namespace xtape {
 
-void Optimizer::Data::check(const std::vector<ArrayView>& views) const {
-  const Store& weights = pieces.weights();
+bool matches_pattern(const std::string& name, const std::string& pattern) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+std::size_t group_of(const std::string& weight, const std::vector<OptimizerGroup>& groups) {
+  const auto first =
+      std::ranges::find_if(groups, [&](const OptimizerGroup& group) { return matches_pattern(weight, group.weights); });
+  return static_cast<std::size_t>(first - groups.begin());
+}
+
+namespace {
+using Kind = OptimizerOptions::Kind;
+
+void check(const OptimizerOptions& options) {
+  const auto below_one = [](double value, const char* name) {
+    if (!(value >= 0 && value < 1))
+      throw Error(std::string("optimizer: ") + name + " must be at least 0 and below 1, got " + std::to_string(value));
+  };
+  if (options.kind == Kind::sgd) {
+    below_one(options.momentum, "momentum");
+    if (options.nesterov && options.momentum == 0) throw Error("optimizer: nesterov needs a momentum above 0");
+  } else {
+    below_one(options.beta1, "beta1");
+    below_one(options.beta2, "beta2");
+    if (!(static_cast<float>(options.epsilon) > 0)) throw Error("optimizer: epsilon must be above 0, in float32 too");
+  }
+  if (!(options.weight_decay >= 0)) throw Error("optimizer: weight_decay must not be negative");
+  if (options.rate && !(*options.rate >= 0 && std::isfinite(*options.rate)))
+    throw Error("optimizer: the rate of a group must be at least 0 and finite, got " + std::to_string(*options.rate));
+}
+
+/// Returns the norm of the gradients times `scale`, from their sums of squares per piece.
+double norm_of(const std::vector<double>& square_sums, double scale) {
+  double total = 0;
+  for (double square : square_sums) total += square;
+  return std::sqrt(total) * std::abs(scale);
+}
+
+constexpr const char* all_kinds[] = {"velocity", "first", "second"};
+
+/// Returns whether an optimiser with these options has moments of this kind.
+bool has_kind(const OptimizerOptions& options, const std::string& kind) {
+  if (options.frozen) return false;
+  return options.kind == Kind::sgd ? kind == all_kinds[0] && options.momentum != 0 : kind != all_kinds[0];
+}
+}  // namespace
+
+std::vector<Piece> pieces_of(const Store& weights) {
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Array& array = weights[i].value;
+    if (!array) throw Error("optimizer: '" + weights[i].name + "' cannot be updated: the array is empty");
+    if (array.dtype() != Dtype::float32 && array.dtype() != Dtype::float64)
+      throw DtypeError("optimizer: '" + weights[i].name + "' is " + name_of(array.dtype()) +
+                       ", not float32 or float64" +
+                       (is_half(array.dtype()) ? ": keep the weight as float32, and cast it where it is used" : ""));
+    for (std::int64_t begin = 0; begin < array.count(); begin += Piece::most)
+      pieces.push_back({i, begin, std::min(Piece::most, array.count() - begin)});
+  }
+  return pieces;
+}
+
+void check_numbers(double rate, double clip) {
+  if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
+  if (!(clip >= 0)) throw Error("optimizer: clip must be at least 0 (0: gradients are not clipped)");
+}
+
+void Optimizer::Data::forget_bounds() {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  for (Group& group : groups_) group.bounds = {unknown, unknown, unknown, unknown};
+}
+
+Optimizer::Data::Data(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads,
+                      std::unique_ptr<UpdateGroup> ranks)
+    : threads_(thread_count(threads)),
+      weights_(weights),
+      pieces_(pieces_of(weights)),
+      updates_(Dtype::int64, {1}),
+      found_(pieces_.size()),
+      ranks_(std::move(ranks)) {
+  for (const OptimizerGroup& group : groups) {
+    check(group.options);
+    groups_.push_back({group.options, false, {}, {}});
+  }
+  for (const Store::Entry& weight : weights_) {
+    const std::size_t group = group_of_.emplace_back(group_of(weight.name, groups));
+    if (group == groups.size())
+      throw Error("optimizer: no group matches weight '" + weight.name + "': a last one of \"*\" matches all others");
+    groups_[group].narrow = groups_[group].narrow || weight.value.dtype() == Dtype::float32;
+  }
+  forget_bounds();
+  for (const char* kind : all_kinds) {
+    const auto has = [&](const Group& group) { return has_kind(group.options, kind); };
+    if (std::ranges::none_of(groups_, has)) continue;
+    kinds_.emplace_back(kind);
+    allocate(kinds_.size() - 1);
+  }
+  state_.add("updates", updates_);
+}
+
+bool Optimizer::Data::keeps(std::size_t kind, std::size_t weight) const {
+  return has_kind(groups_[group_of_[weight]].options, kinds_[kind]);
+}
+
+void Optimizer::Data::allocate(std::size_t kind) {
+  std::vector<void*>& moments = moments_.emplace_back(pieces_.size(), nullptr);
+  if (ranks_->size() == 1) {
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      if (const Array& weight = weights_[i].value; keeps(kind, i))
+        state_.add(kinds_[kind] + "." + weights_[i].name, Array(weight.dtype(), weight.shape()));
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!keeps(kind, pieces_[i].weight)) continue;
+      Array array = state_.at(kinds_[kind] + "." + weights_[pieces_[i].weight].name);
+      moments[i] =
+          static_cast<std::byte*>(array.data()) + pieces_[i].begin * static_cast<std::int64_t>(size_of(array.dtype()));
+    }
+    return;
+  }
+  const auto bytes_of = [&](std::size_t i) {
+    const auto bytes = pieces_[i].count * static_cast<std::int64_t>(size_of(dtype(pieces_[i])));
+    return (bytes + 63) / 64 * 64;  // aligned, so that vectors do not cross cache lines
+  };
+  const auto held = [&](std::size_t i) { return ranks_->owns(i) && keeps(kind, pieces_[i].weight); };
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) total += held(i) ? bytes_of(i) : 0;
+  auto* at = static_cast<std::byte*>(memory_.emplace_back(Dtype::boolean, Shape{total}).data());
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!held(i)) continue;
+    moments[i] = at;
+    at += bytes_of(i);
+  }
+}
+
+double Optimizer::Data::decay_of(const Piece& piece) const {
+  const OptimizerOptions& options = of(piece).options;
+  return options.decay_all || weights_[piece.weight].value.shape().size() >= 2 ? options.weight_decay : 0;
+}
+
+void Optimizer::Data::set_steps(double rate, double scale) {
+  const std::int64_t before = *updates_.as<std::int64_t>();
+  if (before < 0 || before > most_updates)
+    throw Error("optimizer: the number of updates, " + std::to_string(before) + ", is not from 0 to 2^62");
+  const auto count = static_cast<double>(before + 1);  // includes the next update
+  for (Group& group : groups_) {
+    const OptimizerOptions& options = group.options;
+    group.step.rate = rate * options.rate.value_or(1);
+    group.step.scale = scale;
+    group.step.beta1 = options.beta1;
+    group.step.beta2 = options.beta2;
+    group.step.epsilon = options.epsilon;
+    group.step.correction1 = 1 - std::pow(options.beta1, count);
+    group.step.correction2 = 1 - std::pow(options.beta2, count);
+  }
+}
+
+template <class T>
+std::array<T*, 2> Optimizer::Data::moments_of(std::size_t piece) const {
+  std::array<T*, 2> found = {};
+  std::size_t count = 0;
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
+    if (keeps(kind, pieces_[piece].weight)) found[count++] = static_cast<T*>(moment(kind, piece));
+  return found;
+}
+template std::array<float*, 2> Optimizer::Data::moments_of(std::size_t) const;
+template std::array<double*, 2> Optimizer::Data::moments_of(std::size_t) const;
+
+template <class T>
+void Optimizer::Data::update_piece(const Piece& piece, T* weight, const T* gradient,
+                                   const std::array<T*, 2>& moments) const {
+  const OptimizerOptions& options = of(piece).options;
+  AdamStep step = of(piece).step;
+  const double decay = decay_of(piece);
+  if (options.kind == Kind::sgd) {
+    kernels().of<T>().sgd_update(weight, gradient, moments[0], piece.count,
+                                 {step.rate, step.scale, options.momentum, options.nesterov, decay});
+    return;
+  }
+  if (options.kind == Kind::adam)
+    step.decay = decay;
+  else
+    step.shrink = 1 - step.rate * decay;
+  kernels().of<T>().adam_update(weight, gradient, moments[0], moments[1], piece.count, step);
+}
+template void Optimizer::Data::update_piece(const Piece&, float*, const float*, const std::array<float*, 2>&) const;
+template void Optimizer::Data::update_piece(const Piece&, double*, const double*, const std::array<double*, 2>&) const;
+
+double Optimizer::Data::update(const PieceGradients& gradients, double rate, double scale, double clip,
+                               const std::function<void(std::size_t)>& complete) {
+  constexpr double clip_epsilon = 1e-6;  // the value in PyTorch's clip_grad_norm_
+  check_numbers(rate, clip);
+  square_sums_.assign(pieces_.size(), 0);
+  for_pieces(gradients, [&](std::size_t index, auto scalar) {
+    using T = decltype(scalar);
+    if (complete) complete(index);
+    square_sums_[index] = kernels().of<T>().square_sum(static_cast<const T*>(gradients[index]), pieces_[index].count);
+  });
+  ranks_->share(square_sums_);
+  const double norm = norm_of(square_sums_, scale);
+  if (!std::isfinite(norm)) return norm;
+  if (clip > 0) scale *= std::min(1.0, clip / (norm + clip_epsilon));
+  set_steps(rate, scale);
+  check_update(gradients, norm_of(square_sums_, scale));
+  ++*updates_.as<std::int64_t>();
+  for_pieces(gradients, [&](std::size_t index, auto scalar) {
+    using T = decltype(scalar);
+    Array array(weights_[pieces_[index].weight].value);
+    update_piece(pieces_[index], array.as<T>() + pieces_[index].begin, static_cast<const T*>(gradients[index]),
+                 moments_of<T>(index));
+  });
+  return norm;
+}
+
+namespace {
+/// Throws if `views` do not have one entry for each weight. The entry is the gradient, or empty.
+void check_views(const Store& weights, const std::vector<ArrayView>& views) {
   if (views.size() != weights.size())
     throw Error("optimizer: got " + std::to_string(views.size()) + " gradients for " + std::to_string(weights.size()) +
                 " weights");
@@ -20,35 +240,37 @@ void Optimizer::Data::check(const std::vector<ArrayView>& views) const {
     if (!views[i].layout().contiguous()) throw Error(name + "must be a dense row-major array");
   }
 }
+}  // namespace
 
-void Optimizer::Data::find(const std::vector<ArrayView>& views) {
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const Piece& piece = pieces.pieces()[i];
+const PieceGradients& Optimizer::Data::found(const std::vector<ArrayView>& views) {
+  check_views(weights_, views);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const Piece& piece = pieces_[i];
     const ArrayView& view = views[piece.weight];
-    gradients[i] = view.data() == nullptr || pieces.options(piece).frozen
-                       ? nullptr
-                       : static_cast<const std::byte*>(view.data()) +
-                             (view.layout().offset + piece.begin) * static_cast<std::int64_t>(size_of(view.dtype()));
+    found_[i] = view.data() == nullptr || options(piece).frozen
+                    ? nullptr
+                    : static_cast<const std::byte*>(view.data()) +
+                          (view.layout().offset + piece.begin) * static_cast<std::int64_t>(size_of(view.dtype()));
   }
+  return found_;
 }
+
+// The public class.
 
 Optimizer::Optimizer(const Store& weights, const OptimizerOptions& options, int threads)
     : data_(new Data(weights, {{"*", options}}, threads)) {}
 
 double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, double scale, double clip) {
-  Data& d = *data_;
-  d.check(gradients);
-  d.find(gradients);
-  return d.pieces.update(d.gradients, rate, scale, clip);
+  return data_->update(data_->found(gradients), rate, scale, clip);
 }
 
 const Store& Optimizer::state() const {
-  data_->pieces.forget_bounds();  // the caller may write to the moments
-  return data_->pieces.state();
+  data_->forget_bounds();  // the caller may write to the moments
+  return data_->state();
 }
 
 std::int64_t Optimizer::updates() const {
-  return *data_->pieces.updates().as<std::int64_t>();
+  return *data_->updates().as<std::int64_t>();
 }
 
 }  // namespace xtape

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "functions/function_plans.hpp"
-#include "optim/piece_optimizer.hpp"
+#include "optim/optimizer.hpp"
 #include "tape/calls.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/literal.hpp"

@@ -8,11 +8,12 @@
 #include <optional>
 
 #include "base/threads/threads.hpp"
-#include "optim/piece_optimizer.hpp"
+#include "optim/optimizer.hpp"
 #include "player/plan/memory.hpp"
 #include "ranks/gradient_sum.hpp"
 #include "ranks/rank_group.hpp"
 #include "ranks/shared_weights.hpp"
+#include "ranks/shared_work.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
@@ -20,12 +21,6 @@ namespace xtape {
 using ranks::GradientLayout;
 
 namespace {
-std::string bytes_of(const std::vector<double>& numbers) {
-  std::string bytes(numbers.size() * sizeof(double), '\0');
-  if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  return bytes;
-}
-
 template <class T>
 std::string not_second_moments(const Array& array) {
   const T* values = array.as<T>();
@@ -74,17 +69,17 @@ struct DistributedOptimizer::Data {
   ranks::RankGroup group;
   ranks::SharedWeights weights;
   std::optional<ranks::GradientSum> gradients;
-  std::optional<PieceOptimizer> pieces;  // set by arrange() if there are several ranks
+  std::optional<Optimizer::Data> pieces;  // set by arrange() if there are several ranks
   PieceGradients of_piece;
   std::string reached;  // one byte per weight: 1 if any rank has a gradient, otherwise 0
   bool begun = false;   // whether begin() was called since the last update
   bool summed = false;  // whether the gradients were summed since begin()
 
-  PieceOptimizer& optimizer() {
+  Optimizer::Data& optimizer() {
     if (!pieces) throw Error("DistributedOptimizer: arrange() must be called first");
     return *pieces;
   }
-  const PieceOptimizer& optimizer() const { return const_cast<Data*>(this)->optimizer(); }
+  const Optimizer::Data& optimizer() const { return const_cast<Data*>(this)->optimizer(); }
   ranks::GradientSum& arranged() {
     if (!gradients) throw Error("DistributedOptimizer: arrange() must be called first");
     return *gradients;
@@ -97,6 +92,17 @@ struct DistributedOptimizer::Data {
     for (std::size_t kind = 0; kind < optimizer().kinds().size(); ++kind)
       for (std::size_t weight = 0; weight < weights.weights().size(); ++weight)
         if (optimizer().keeps(kind, weight)) visit(kind, weight);
+  }
+
+  /// Calls visit(address, bytes) for the moments of each piece that this rank owns.
+  template <class Visit>
+  void for_own_moments(const Visit& visit) const {
+    for (std::size_t kind = 0; kind < optimizer().kinds().size(); ++kind)
+      for (std::size_t i = 0; i < optimizer().pieces().size(); ++i) {
+        const Piece& piece = optimizer().pieces()[i];
+        if (const void* moment = optimizer().moment(kind, i))
+          visit(moment, static_cast<std::size_t>(piece.count) * size_of(optimizer().dtype(piece)));
+      }
   }
 
   /// Returns the arrays of the state as entries of a file.
@@ -121,21 +127,6 @@ struct DistributedOptimizer::Data {
     for (auto piece = first; piece != all.end() && piece->weight == weight; ++piece)
       visit(static_cast<std::size_t>(piece - all.begin()), static_cast<std::size_t>(piece->begin) * element,
             static_cast<std::size_t>(piece->count) * element);
-  }
-
-  /// Completes a list with one number per piece. Each rank has the numbers of its own pieces.
-  void share(std::vector<double>& numbers) {
-    std::vector<std::vector<double>> own(static_cast<std::size_t>(group.size()));
-    for (std::size_t i = 0; i < numbers.size(); ++i) own[layout().owner[i]].push_back(numbers[i]);
-    std::vector<std::string> of_rank;
-    for (const std::vector<double>& each : own) of_rank.push_back(bytes_of(each));
-    group.all_gather(of_rank);
-    std::vector<std::size_t> taken(of_rank.size(), 0);
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const auto owner = static_cast<std::size_t>(layout().owner[i]);
-      std::memcpy(&numbers[i], of_rank[owner].data() + taken[owner], sizeof(double));
-      taken[owner] += sizeof(double);
-    }
   }
 
   /// Gathers the moments of one weight from their owners on rank 0.
@@ -186,11 +177,9 @@ void DistributedOptimizer::arrange(const Vars& gradients) {
   d.gradients.emplace(weights, gradients, d.options.shards, d.options.micro_batches > 1, d.options.overlap,
                       thread_count(d.options.threads), d.group);
   const GradientLayout& layout = d.layout();
-  if (!d.pieces) {
-    std::vector<bool> owned;
-    for (int owner : layout.owner) owned.push_back(owner == d.group.rank());
-    d.pieces.emplace(weights, all_groups(d.options), d.options.threads, owned);
-  }
+  if (!d.pieces)
+    d.pieces.emplace(weights, all_groups(d.options), d.options.threads,
+                     std::make_unique<ranks::PieceOwners>(d.group, layout.owner));
   d.of_piece.assign(layout.pieces.size(), nullptr);
 }
 
@@ -203,38 +192,37 @@ void DistributedOptimizer::begin(std::int64_t shards) {
   data_->summed = false;
 }
 
-void DistributedOptimizer::play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds,
-                                std::uint64_t step, bool ends_shard) {
-  if (!data_->begun) throw Error("DistributedOptimizer: begin() must be called before play()");
-  data_->gradients->play(player, gradients, feeds, step, ends_shard);
+std::function<void(std::int64_t)> DistributedOptimizer::expect(Player& player, const Vars& gradients, bool ends_shard) {
+  if (!data_->begun) throw Error("DistributedOptimizer: begin() must be called before expect()");
+  return data_->gradients->expect(player, gradients, ends_shard);
+}
+
+void DistributedOptimizer::add() {
+  data_->arranged().add();
 }
 
 std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values) {
   Data& d = *data_;
   if (!d.begun || !d.gradients->is_played())
     throw Error("DistributedOptimizer: begin() and the plays of all own shards must come before sum()");
-  const auto own = static_cast<std::size_t>(d.gradients->present(d.group.rank()).count());
-  const auto count_of_rank = [&](int rank) { return static_cast<std::size_t>(d.gradients->present(rank).count()); };
+  const auto shards_of = [&](int rank) { return static_cast<std::size_t>(d.gradients->present(rank).count()); };
+  const std::size_t own = shards_of(d.group.rank());
   const std::size_t each = values.size() / std::max<std::size_t>(1, own);
   if (values.size() != each * std::max<std::size_t>(1, own))
     throw Error("got " + std::to_string(values.size()) + " values for " + std::to_string(own) + " shards");
+  ranks::PackedBytes bytes;
+  for (std::size_t i = 0; i < own * each; ++i) bytes.add(values[i]);
   std::vector<std::string> of_rank;
   for (int rank = 0; rank < d.group.size(); ++rank)
-    of_rank.emplace_back(count_of_rank(rank) * each * sizeof(double) + d.gradients->reached().size(), '\0');
-  of_rank[d.group.rank()] = (own > 0 ? bytes_of(values) : std::string()) + d.gradients->reached();
+    of_rank.emplace_back(shards_of(rank) * each * sizeof(double) + d.gradients->reached().size(), '\0');
+  of_rank[d.group.rank()] = bytes.bytes() + d.gradients->reached();
   d.group.all_gather(of_rank);
   std::vector<std::vector<double>> columns(each);
   d.reached.assign(d.gradients->reached().size(), '\0');
   for (int rank = 0; rank < d.group.size(); ++rank) {
-    const std::string& bytes = of_rank[rank];
-    const std::size_t numbers = count_of_rank(rank) * each;
-    for (std::size_t i = 0; i < numbers; ++i) {
-      double value = 0;
-      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-      columns[i % each].push_back(value);
-    }
-    for (std::size_t i = 0; i < d.reached.size(); ++i)
-      d.reached[i] = static_cast<char>(d.reached[i] | bytes[numbers * sizeof(double) + i]);
+    ranks::PackedBytes sent(std::move(of_rank[rank]));
+    for (std::size_t i = 0; i < shards_of(rank) * each; ++i) columns[i % each].push_back(sent.take<double>());
+    for (char& reached : d.reached) reached = static_cast<char>(reached | sent.take<char>());
   }
   d.gradients->receive();
   d.summed = true;
@@ -262,12 +250,7 @@ double DistributedOptimizer::update(double rate, double scale, double clip, cons
     d.gradients->sum(i);
     if (noise.deviation != 0) ranks::add_noise(d.weights.weights(), layout.pieces[i], noise, d.gradients->place(i));
   };
-  SharedUpdate shared{complete, {}, {}};
-  if (d.group.size() > 1) {
-    shared.share = [&](std::vector<double>& sums) { d.share(sums); };
-    shared.all_gather = [&](const std::string& own) { return d.group.all_gather(own); };
-  }
-  const double norm = d.optimizer().update(d.of_piece, rate, scale, clip, shared);
+  const double norm = d.optimizer().update(d.of_piece, rate, scale, clip, complete);
   if (std::isfinite(norm)) d.weights.exchange(layout);
   return norm;
 }
@@ -281,25 +264,15 @@ std::size_t DistributedOptimizer::gradient_bytes() const {
 }
 
 std::size_t DistributedOptimizer::moment_bytes() const {
-  const PieceOptimizer& pieces = data_->optimizer();
   std::size_t bytes = 0;
-  for (std::size_t kind = 0; kind < pieces.kinds().size(); ++kind)
-    for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
-      if (pieces.moment(kind, i) != nullptr)
-        bytes += static_cast<std::size_t>(pieces.pieces()[i].count) * size_of(pieces.dtype(pieces.pieces()[i]));
+  data_->for_own_moments([&](const void*, std::size_t count) { bytes += count; });
   return bytes;
 }
 
 std::size_t DistributedOptimizer::absent_bytes() const {
-  const PieceOptimizer& pieces = data_->optimizer();
   std::size_t bytes = data_->gradients ? data_->gradients->absent_bytes() : 0;
-  for (std::size_t kind = 0; kind < pieces.kinds().size(); ++kind)
-    for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
-      if (const void* moment = pieces.moment(kind, i)) {
-        const Piece& piece = pieces.pieces()[i];
-        const std::size_t all = static_cast<std::size_t>(piece.count) * size_of(pieces.dtype(piece));
-        bytes += all - resident_bytes(moment, all);
-      }
+  data_->for_own_moments(
+      [&](const void* moment, std::size_t count) { bytes += count - resident_bytes(moment, count); });
   return bytes;
 }
 

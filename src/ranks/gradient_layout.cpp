@@ -2,6 +2,7 @@
 
 #include "base/memory/lengths.hpp"
 #include "ranks/gradient_sum.hpp"
+#include "ranks/shared_work.hpp"
 
 namespace xtape::ranks {
 
@@ -57,6 +58,16 @@ GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& o
   }
   for (GradientLayout::Bucket& bucket : layout.buckets) deal(layout, bucket, weights, ranks);
   return layout;
+}
+
+void PieceOwners::share(std::vector<double>& of_piece) {
+  std::vector<PackedBytes> own(static_cast<std::size_t>(size()));
+  for (std::size_t i = 0; i < of_piece.size(); ++i) own[owner_[i]].add(of_piece[i]);
+  std::vector<std::string> of_rank;
+  for (const PackedBytes& each : own) of_rank.push_back(each.bytes());
+  group_.all_gather(of_rank);
+  std::vector<PackedBytes> all(of_rank.begin(), of_rank.end());
+  for (std::size_t i = 0; i < of_piece.size(); ++i) of_piece[i] = all[owner_[i]].take<double>();
 }
 
 }  // namespace xtape::ranks

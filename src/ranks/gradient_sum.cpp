@@ -38,6 +38,8 @@ void add_noise(const Store& weights, const Piece& piece, const GradientNoise& no
 namespace {
 // number of elements that are added at a time, small enough for the first-level cache
 constexpr std::int64_t block = 512;
+// a step after every step of a plan
+constexpr std::int64_t after_play = std::numeric_limits<std::int64_t>::max();
 
 /// Returns the indices of the weights in the order in which their gradients are computed. Weights without a gradient
 /// come last.
@@ -117,7 +119,7 @@ void GradientSum::begin(std::int64_t shards) {
   present_ = shards;
   stack_ = TreeStack(shards);
   next_shard_ = own_.first;
-  in_sequence_ = false;
+  in_sequence_ = playing_ = false;
   tops_ = tops_of(present(group_.rank()), shards);
   reached_.assign(weights_.size(), '\0');
   find_terms();
@@ -148,84 +150,102 @@ void GradientSum::find_terms() {
   }
 }
 
-void GradientSum::play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step,
-                       bool ends_shard) {
+/// Moves the gradients of the play to its slot.
+void GradientSum::move_gradients(Player& player) {
+  Vars present;
+  std::vector<Array> memory;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (play_.gradients[i].empty()) continue;
+    reached_[i] = 1;
+    present.push_back(play_.gradients[i]);
+    memory.push_back(arrays_[play_.slot][i]);
+  }
+  const std::vector<bool> moved = player.move_outputs(present, memory);
+  const std::vector<std::int64_t> final_steps = player.final_steps(present);
+  std::vector<std::int64_t> final_step(weights_.size(), after_play);
+  play_.moved.assign(weights_.size(), false);
+  for (std::size_t i = 0, k = 0; i < weights_.size(); ++i) {
+    if (play_.gradients[i].empty()) continue;
+    play_.moved[i] = moved[k];
+    if (moved[k] && overlap_) final_step[i] = final_steps[k];
+    ++k;
+  }
+  play_.final_step.clear();
+  for (const GradientLayout::Bucket& bucket : layout_.buckets) {
+    std::int64_t last = -1;
+    for (std::size_t weight : bucket.weights) last = std::max(last, final_step[weight]);
+    play_.final_step.push_back(last);
+  }
+}
+
+std::function<void(std::int64_t)> GradientSum::expect(Player& player, const Vars& gradients, bool ends_shard) {
   if (gradients.size() != weights_.size())
     throw Error("a play must have a gradient, which can be empty, for each of the " + std::to_string(weights_.size()) +
                 " weights, not " + std::to_string(gradients.size()));
+  if (playing_) throw Error("DistributedOptimizer: add() must be called after each play");
   if (next_shard_ >= present(group_.rank()).last)
     throw Error("all shards of this process have been played: it has " +
                 std::to_string(present(group_.rank()).count()));
   // The first micro-batch of a shard is computed in the shard's slot. Later micro-batches are computed in the next slot
   // and added to the shard's slot.
-  const int shard_slot = stack_.next_slot();
-  const int slot_now = shard_slot + (in_sequence_ ? 1 : 0);
-  const int pushed = ends_shard ? stack_.push({next_shard_, next_shard_ + 1}) : 0;
-  const int lefts = pushed + (in_sequence_ ? 1 : 0);
-  const bool is_top = ends_shard && contains(tops_, stack_.tops().back());
-
-  Vars present;
-  std::vector<Array> memory;
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (gradients[i].empty()) continue;
-    reached_[i] = 1;
-    present.push_back(gradients[i]);
-    memory.push_back(arrays_[slot_now][i]);
-  }
-  const std::vector<bool> moved = player.move_outputs(present, memory);
-  const std::vector<std::int64_t> final_steps = player.final_steps(present);
-  constexpr std::int64_t after_play = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> final_of_weight(weights_.size(), after_play);
-  for (std::size_t i = 0, k = 0; i < gradients.size(); ++i) {
-    if (gradients[i].empty()) continue;
-    if (moved[k] && overlap_) final_of_weight[i] = final_steps[k];
-    ++k;
-  }
-  std::vector<std::int64_t> final_of_bucket;
-  for (const GradientLayout::Bucket& bucket : layout_.buckets) {
-    std::int64_t last = -1;
-    for (std::size_t weight : bucket.weights) last = std::max(last, final_of_weight[weight]);
-    final_of_bucket.push_back(last);
-  }
-  std::size_t done = 0;  // number of completed buckets
-  player.play(feeds, step, [&](std::int64_t now) {
-    for (; done < layout_.buckets.size() && final_of_bucket[done] <= now; ++done)
-      complete(layout_.buckets[done], slot_now, lefts, is_top);
+  const int before = in_sequence_ ? 1 : 0;
+  play_.player = &player;
+  play_.gradients = gradients;
+  play_.ends_shard = ends_shard;
+  play_.slot = stack_.next_slot() + before;
+  play_.lefts = before + (ends_shard ? stack_.push({next_shard_, next_shard_ + 1}) : 0);
+  play_.is_top = ends_shard && contains(tops_, stack_.tops().back());
+  play_.complete = 0;
+  move_gradients(player);
+  playing_ = true;
+  return [this](std::int64_t step) {
+    complete_until(step);
     group_.progress();
-  });
-  for (std::size_t i = 0, k = 0; i < gradients.size(); ++i) {
-    Array array = arrays_[slot_now][i];
-    if (gradients[i].empty())
-      std::memset(array.data(), 0, array.bytes());
-    else if (!moved[k++])
-      array.assign(player.view(gradients[i]));
-  }
-  for (; done < layout_.buckets.size(); ++done) complete(layout_.buckets[done], slot_now, lefts, is_top);
-  in_sequence_ = !ends_shard;
-  if (ends_shard) ++next_shard_;
+  };
 }
 
-/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top` is true, sends to each rank of
-/// another host its pieces of the sum.
-void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
-  const int result = slot_now - lefts;
-  if (lefts > 0)
+void GradientSum::add() {
+  if (!playing_) throw Error("DistributedOptimizer: expect() and a play must come before add()");
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    Array array = arrays_[play_.slot][i];
+    if (play_.gradients[i].empty())
+      std::memset(array.data(), 0, array.bytes());
+    else if (!play_.moved[i])
+      array.assign(play_.player->view(play_.gradients[i]));
+  }
+  complete_until(after_play);
+  playing_ = false;
+  in_sequence_ = !play_.ends_shard;
+  if (play_.ends_shard) ++next_shard_;
+}
+
+/// Completes the buckets whose gradients are final after step `step` of the play.
+void GradientSum::complete_until(std::int64_t step) {
+  for (; play_.complete < layout_.buckets.size() && play_.final_step[play_.complete] <= step; ++play_.complete)
+    complete(layout_.buckets[play_.complete]);
+}
+
+/// Adds a bucket of the play's slot to the slots before it. If the sum is a top, sends to each rank of another host its
+/// pieces of the sum.
+void GradientSum::complete(const GradientLayout::Bucket& bucket) {
+  if (play_.lefts > 0)
     parallel_for(threads_, std::ssize(bucket.pieces), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::size_t index = bucket.pieces[i];
         const Piece& piece = layout_.pieces[index];
-        std::byte* from = slot(slot_now) + layout_.piece_at[index];
+        std::byte* from = slot(play_.slot) + layout_.piece_at[index];
         if (weights_[piece.weight].value.dtype() == Dtype::float64)
-          add_lefts<double>(from, lefts, layout_.bytes, piece.count);
+          add_lefts<double>(from, play_.lefts, layout_.bytes, piece.count);
         else
-          add_lefts<float>(from, lefts, layout_.bytes, piece.count);
+          add_lefts<float>(from, play_.lefts, layout_.bytes, piece.count);
       }
     });
-  if (!is_top) return;
+  if (!play_.is_top) return;
+  const std::byte* sum = slot(play_.slot - play_.lefts);
   for (int rank = 0; rank < group_.size(); ++rank) {
     const Bytes& range = bucket.of_rank[rank];
     if (near_[rank] || range.count() == 0) continue;
-    requests_.push_back(group_.communicator().send(rank, slot(result) + range.first, range.count()));
+    requests_.push_back(group_.communicator().send(rank, sum + range.first, range.count()));
   }
 }
 

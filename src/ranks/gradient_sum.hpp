@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <vector>
 
-#include "optim/piece_optimizer.hpp"
+#include "optim/optimizer.hpp"
 #include "ranks/rank_group.hpp"
 #include "ranks/shard_tree.hpp"
 #include "xtape/distributed.hpp"
@@ -39,6 +41,20 @@ struct GradientLayout {
 
 /// `order` contains the indices of the weights in the order in which their gradients are computed.
 GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& order, int ranks);
+/// The ranks of a training, as its optimiser sees them.
+class PieceOwners : public UpdateGroup {
+ public:
+  /// `owner` contains the rank of each piece.
+  PieceOwners(RankGroup& group, const std::vector<int>& owner) : group_(group), owner_(owner) {}
+  int size() const override { return group_.size(); }
+  bool owns(std::size_t piece) const override { return owner_[piece] == group_.rank(); }
+  void share(std::vector<double>& of_piece) override;
+  std::vector<std::string> all_gather(const std::string& own) override { return group_.all_gather(own); }
+
+ private:
+  RankGroup& group_;
+  std::vector<int> owner_;
+};
 
 // Noise on sums of gradients.
 
@@ -55,7 +71,9 @@ class GradientSum {
   const Shards& own() const { return own_; }
 
   void begin(std::int64_t shards);
-  void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step, bool ends_shard);
+  /// See DistributedOptimizer::expect and add.
+  std::function<void(std::int64_t step)> expect(Player& player, const Vars& gradients, bool ends_shard);
+  void add();
   /// Returns whether all shards of this rank have been played.
   bool is_played() const { return next_shard_ >= present(group_.rank()).last && !in_sequence_; }
   /// Returns one byte per weight: 1 if this rank's plays had a gradient for the weight, and otherwise 0.
@@ -78,9 +96,22 @@ class GradientSum {
     const std::byte* memory;  ///< All gradients or, if another host sent them, only those that this rank owns.
     bool sent;
   };
+  /// The play of a micro-batch, from expect() to add().
+  struct Play {
+    const Player* player = nullptr;
+    Vars gradients;
+    bool ends_shard = true;
+    std::vector<bool> moved;               ///< Per weight: whether the player writes the gradient to the slot.
+    std::vector<std::int64_t> final_step;  ///< Per bucket: the step of the plan after which its gradients are final.
+    std::size_t complete = 0;              ///< The number of complete buckets.
+    int slot = 0;
+    int lefts = 0;        ///< The number of slots before the slot to which the gradients are added.
+    bool is_top = false;  ///< Whether the sum is one of `tops_`.
+  };
   std::byte* slot(int index) const { return slots_.get() + static_cast<std::size_t>(index) * layout_.bytes; }
-  void move_outputs(Player& player, const Vars& gradients, int slot);
-  void complete(const GradientLayout::Bucket& bucket, int slot, int lefts, bool is_top);
+  void move_gradients(Player& player);
+  void complete_until(std::int64_t step);
+  void complete(const GradientLayout::Bucket& bucket);
   void find_terms();
   /// Returns the address of a piece in a term.
   const std::byte* at(const Term& term, std::size_t index) const {
@@ -111,6 +142,8 @@ class GradientSum {
   TreeStack stack_{1};
   std::int64_t next_shard_ = 0;
   bool in_sequence_ = false;
+  Play play_;
+  bool playing_ = false;      // whether add() must follow
   std::vector<Shards> tops_;  // the subtrees (tops_of) that this rank will have summed after all plays
   std::string reached_;
   std::vector<Communicator::Request> requests_;

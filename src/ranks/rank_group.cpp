@@ -25,9 +25,10 @@ RankGroup::RankGroup(std::shared_ptr<Communicator> communicator) : communicator_
   if (!communicator_) return;
   rank_ = communicator_->rank();
   size_ = communicator_->size();
+  // A rank gets the shared memory of the ranks of its host only, so one shared byte shows which ranks these are.
   const std::vector<std::shared_ptr<std::byte>> near = share(1);
-  std::int32_t first = 0;
-  while (!near[first]) ++first;
+  const auto is_here = [](const std::shared_ptr<std::byte>& memory) { return memory != nullptr; };
+  auto first = static_cast<std::int32_t>(std::ranges::find_if(near, is_here) - near.begin());
   std::vector<std::string> firsts(static_cast<std::size_t>(size_), std::string(sizeof first, '\0'));
   std::memcpy(firsts[rank_].data(), &first, sizeof first);
   all_gather(firsts);

@@ -121,7 +121,9 @@ Times by_tree(Model& model, const bench::Workload& workload, const Words& words,
     optimizer.begin(words.shards);
     std::vector<double> values;
     for (std::int64_t i = optimizer.first_shard(); i < optimizer.last_shard(); ++i) {
-      optimizer.play(player, shard.gradients, shard.feeds(), static_cast<std::uint64_t>(step * words.shards + i));
+      player.play(shard.feeds(), static_cast<std::uint64_t>(step * words.shards + i),
+                  optimizer.expect(player, shard.gradients));
+      optimizer.add();
       values.insert(values.end(), {player.scalar(shard.loss), player.scalar(shard.count)});
     }
     const double played = seconds();

@@ -420,6 +420,7 @@ TEST_CASE("errors of shards and ranks") {
                        "DistributedOptimizer: begin() and the plays of all own shards must come before sum()", Error);
   optimizer.begin(1);
   CHECK_THROWS_AS(optimizer.sum({1}), Error);  // the shard has not been played
+  CHECK_THROWS_WITH_AS(optimizer.add(), "DistributedOptimizer: expect() and a play must come before add()", Error);
   CHECK_THROWS_WITH_AS(optimizer.update(0.1), "DistributedOptimizer: sum() must be called before update()", Error);
   for (const double bad : {-1.0, std::nan(""), HUGE_VAL})
     CHECK_THROWS_WITH_AS(optimizer.update(0.1, 1, 0, {bad, 0, 0}),

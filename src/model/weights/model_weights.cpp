@@ -9,7 +9,7 @@
 #include "model/recording/model_data.hpp"
 #include "model/weights/narrow_weights.hpp"
 #include "model/weights/stored_weights.hpp"
-#include "optim/piece_optimizer.hpp"
+#include "optim/optimizer.hpp"
 
 namespace xtape::model {
 

@@ -1,7 +1,7 @@
 #include <set>
 
 #include "model/weights/stored_weights.hpp"
-#include "optim/piece_optimizer.hpp"
+#include "optim/optimizer.hpp"
 #include "train/run/run_parts.hpp"
 
 namespace xtape::train {

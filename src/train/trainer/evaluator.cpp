@@ -57,12 +57,12 @@ Evaluator::Sums Evaluator::play(std::size_t item, const BatchArrays& batch, bool
   }
   for (const CarriedState& state : states)
     sums[not_finite_states] += all_finite(measuring.player.view(state.result)) ? 0 : 1;
-  if (not_finite(sums) != nullptr && !failed_) failed_ = {item, failed_play(measuring, feeds, 0)};
+  if (what_is_not_finite(sums) != nullptr && !failed_) failed_ = {item, failed_play(measuring, feeds, 0)};
   keep(measuring.player, states, left_);
   return sums;
 }
 
-const char* Evaluator::not_finite(const Sums& sums) {
+const char* Evaluator::what_is_not_finite(const Sums& sums) {
   for (std::size_t i = 0; i < functions.size(); ++i)
     if (!std::isfinite(sums[2 * i]) || !std::isfinite(sums[2 * i + 1])) return functions[i];
   return sums[not_finite_states] > 0 ? "carried state" : nullptr;
@@ -73,7 +73,7 @@ void Evaluator::add(const Sums& sums) {
 }
 
 void Evaluator::check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const {
-  if (const char* what = not_finite(sums))
+  if (const char* what = what_is_not_finite(sums))
     throw EvaluationError(
         not_finite_text(std::string(what) + " of " + name + ", in its batch " + std::to_string(item + 1) + ",",
                         failure_of(item), group, folders));

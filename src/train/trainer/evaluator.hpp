@@ -42,7 +42,7 @@ class Evaluator {
 
  private:
   /// Returns a description of the sum that is not finite, or null if all are finite.
-  static const char* not_finite(const Sums& sums);
+  static const char* what_is_not_finite(const Sums& sums);
   static constexpr std::size_t not_finite_states = 6;
   enum Measure : std::size_t { loss, plain_loss, accuracy };
   static constexpr std::array<const char*, 3> functions = {"loss", "plain_loss", "accuracy"};

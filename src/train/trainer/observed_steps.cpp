@@ -94,7 +94,7 @@ Recording with_statistics(const Model& model, const NamedSizes& sizes) {
     const std::optional<Var> result = result_of(values, module.path);
     if (!result) continue;
     returned.push_back(*result);
-    notes.modules.push_back({module.path, {}, {}, {}, {}, {}, {}, {}, {}});
+    notes.modules.emplace_back().module = module.path;
   }
   const Vars gradients = returned.empty() ? Vars() : grad(recorded.loss.sum, returned, {.allow_unused = true});
   NamedVars results{{"count", recorded.loss.count}};

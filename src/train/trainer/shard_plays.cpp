@@ -41,23 +41,15 @@ BatchArrays ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
   return options_.shards == 1 ? batch : shard_of(batch, shard, options_.shards);
 }
 
-ShardPlay ShardPlays::play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last) {
+ShardPlay ShardPlays::play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last) const {
   constexpr int cursor_bits = 44;
-  return {shard,
-          static_cast<std::size_t>(shard - optimizer_.first_shard()),
-          cursor,
-          cursor + (static_cast<std::uint64_t>(shard) << cursor_bits),
-          shard_at(cursor, shard),
-          first,
-          last};
+  return {shard,  static_cast<std::size_t>(shard - optimizer_.first_shard()),
+          cursor, cursor + (static_cast<std::uint64_t>(shard) << cursor_bits),
+          first,  last};
 }
 
 const Store* ShardPlays::before(const ShardPlay& play) const {
   return !continues(play.cursor) ? nullptr : play.first ? &carried_[play.own] : &left_[play.own];
-}
-
-std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const ShardPlay& play) const {
-  return feeds_of(step.inputs, play.batch, step.notes.states, before(play));
 }
 
 std::int64_t ShardPlays::present(std::uint64_t cursor) {
@@ -71,30 +63,25 @@ std::int64_t ShardPlays::present(std::uint64_t cursor) {
   return std::min(options_.shards, rows);
 }
 
-void ShardPlays::for_each(std::uint64_t cursor, std::int64_t present,
-                          const std::function<void(const ShardPlay&)>& visit) {
-  const auto count = static_cast<std::uint64_t>(options_.accumulate);
+std::vector<ShardPlay> ShardPlays::of_update(std::uint64_t cursor, std::int64_t present) {
+  std::vector<ShardPlay> plays;
   for (std::int64_t shard = optimizer_.first_shard(); shard < std::min(present, optimizer_.last_shard()); ++shard) {
-    const auto has_rows = [&](std::uint64_t i) {
-      return options_.shards == 1 || rows_of_shard(rows_at(cursor + i), shard, options_.shards).count() > 0;
-    };
     bool first = true;
-    for (std::uint64_t i = 0; i < count;) {
-      std::uint64_t next = i + 1;
-      while (next < count && !has_rows(next)) ++next;
-      if (has_rows(i)) {
-        visit(play_at(cursor + i, shard, first, next == count));
-        first = false;
-      }
-      i = next;
+    for (std::uint64_t i = cursor; i < cursor + static_cast<std::uint64_t>(options_.accumulate); ++i) {
+      if (options_.shards > 1 && rows_of_shard(rows_at(i), shard, options_.shards).count() == 0) continue;
+      plays.push_back(play_at(i, shard, first, false));
+      first = false;
     }
+    if (!first) plays.back().last = true;
   }
+  return plays;
 }
 
 RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
   const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
-  TrainingStep& step = steps_.of(play.batch);
-  return recorded_play(step.player, feeds(step, play), play.draw);
+  const BatchArrays rows = batch(play);
+  TrainingStep& step = steps_.of(rows);
+  return recorded_play(step.player, feeds(step, play, rows), play.draw);
 }
 
 void ShardPlays::name_rows(Failure& failure, const ShardPlay& play) {
@@ -108,17 +95,17 @@ void ShardPlays::name_rows(Failure& failure, const ShardPlay& play) {
 
 std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
   std::optional<FailedPlay> found;
-  for_each(cursor, options_.shards, [&](const ShardPlay& play) {
-    if (found && found->capsule) return;
-    TrainingStep& step = steps_.of(play.batch);
-    const std::vector<Feed> fed = feeds(step, play);
+  for (const ShardPlay& play : of_update(cursor, options_.shards)) {
+    const BatchArrays rows = batch(play);
+    TrainingStep& step = steps_.of(rows);
+    const std::vector<Feed> fed = feeds(step, play, rows);
     FailedPlay failed = failed_play(step, fed, play.draw);
     if (failed.capsule) name_rows(failed.capsule->failure, play);
     if (!found || failed.capsule) found = std::move(failed);
-    if (found->capsule) return;
+    if (found->capsule) break;
     step.player.play(fed, play.draw);  // computes the states from which the next play starts
     keep(step, play);
-  });
+  }
   return found;
 }
 

@@ -1,8 +1,6 @@
 /// The plays of an update. Each rank plays its shards, with their micro-batches and carried states.
 #pragma once
 
-#include <functional>
-
 #include "train/trainer/carried.hpp"
 #include "train/trainer/failed_play.hpp"
 #include "train/trainer/observed_steps.hpp"
@@ -17,7 +15,6 @@ struct ShardPlay {
   std::size_t own;       ///< The index of the shard among those of this rank.
   std::uint64_t cursor;  ///< The cursor of the micro-batch.
   std::uint64_t draw;    ///< The random step. It equals the cursor if there is only one shard.
-  BatchArrays batch;     ///< The rows of the shard.
   bool first, last;      ///< Whether the play is the first play of the shard, and whether it is the last.
 };
 
@@ -31,11 +28,15 @@ class ShardPlays {
   std::int64_t own_shards() const { return optimizer_.last_shard() - optimizer_.first_shard(); }
   /// Returns the number of shards that have rows in the update whose first micro-batch is at `cursor`.
   std::int64_t present(std::uint64_t cursor);
-  /// Visits the plays of this rank's shards in this update, in order. Only the first `present` shards have rows. The
+  /// Returns the plays of this rank's shards in this update, in order. Only the first `present` shards have rows. The
   /// plays of one shard follow each other.
-  void for_each(std::uint64_t cursor, std::int64_t present, const std::function<void(const ShardPlay&)>& visit);
+  std::vector<ShardPlay> of_update(std::uint64_t cursor, std::int64_t present);
+  /// Returns the rows of the play's shard. They are valid until the next call.
+  BatchArrays batch(const ShardPlay& play) { return shard_at(play.cursor, play.shard); }
   /// Returns the batch, and the states from which the play starts.
-  std::vector<Feed> feeds(const TrainingStep& step, const ShardPlay& play) const;
+  std::vector<Feed> feeds(const TrainingStep& step, const ShardPlay& play, const BatchArrays& batch) const {
+    return feeds_of(step.inputs, batch, step.notes.states, before(play));
+  }
   /// Keeps the final states of the play.
   void keep(const TrainingStep& step, const ShardPlay& play) {
     train::keep(step.player, step.notes.states, left_[play.own]);
@@ -49,10 +50,10 @@ class ShardPlays {
   /// Plays an observed step on the batch of the first play of the update, with its states and random numbers.
   template <class MakeStep>
   const ObservedSteps::Function& observe(std::uint64_t cursor, const MakeStep& step_of) {
-    ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
-    play.batch = without_copies(std::move(play.batch));  // statistics count each row once
-    ObservedSteps::Function& step = step_of(play.batch);
-    step.player.play(feeds_of(step.inputs, play.batch, step.notes.states, before(play)), play.draw);
+    const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+    const BatchArrays rows = without_copies(batch(play));  // statistics count each row once
+    ObservedSteps::Function& step = step_of(rows);
+    step.player.play(feeds_of(step.inputs, rows, step.notes.states, before(play)), play.draw);
     return step;
   }
   /// Plays the update again without summing gradients. Returns the first play in which a failing call is found. If
@@ -78,7 +79,7 @@ class ShardPlays {
   void name_rows(Failure& failure, const ShardPlay& play);
   BatchArrays shard_at(std::uint64_t cursor, std::int64_t shard);
   std::int64_t rows_at(std::uint64_t cursor) { return rows_of(batch_at(cursor)); }
-  ShardPlay play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last);
+  ShardPlay play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last) const;
   /// Returns the states from which a play starts. Null stands for zeros.
   const Store* before(const ShardPlay& play) const;
 

@@ -25,8 +25,12 @@ bool has_one_shape(const Batches& batches) {
 }
 
 DistributedOptions distributed(const TrainerOptions& options) {
-  return {options.optimizer, options.shards, options.accumulate, options.communicator,
-          options.threads,   true,           options.groups};
+  return {.optimizer = options.optimizer,
+          .shards = options.shards,
+          .micro_batches = options.accumulate,
+          .communicator = options.communicator,
+          .threads = options.threads,
+          .groups = options.groups};
 }
 }  // namespace
 
@@ -61,28 +65,41 @@ bool Trainer::Data::drop(bool to_evaluate) {
   return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
 }
 
-std::vector<double> Trainer::Data::played() {
-  const std::size_t each = own_numbers() + updates.numbers();
-  std::vector<double> results;
+train::UpdateSums Trainer::Data::zero_sums() const {
+  train::UpdateSums sums;
+  sums.not_finite_states.resize(plays.states().size());
+  sums.updates.resize(updates.elements());
+  return sums;
+}
+
+void Trainer::Data::play(const train::ShardPlay& play, train::UpdateSums& shard) {
+  const BatchArrays batch = plays.batch(play);
+  train::TrainingStep& step = steps.of(batch);
+  step.player.play(plays.feeds(step, play, batch), play.draw,
+                   optimizer.expect(step.player, step.notes.gradients, play.last));
+  optimizer.add();
+  plays.keep(step, play);
+  shard.plays += 1;
+  shard.loss += step.player.scalar(step.notes.loss.sum);
+  shard.count += step.player.scalar(step.notes.loss.count);
+  for (std::size_t i = 0; i < shard.not_finite_states.size(); ++i)
+    if (!all_finite(step.player.view(step.notes.states[i].result))) shard.not_finite_states[i] = 1;
+  updates.add(step.player, step.notes.updates, shard.updates);
+}
+
+std::vector<train::UpdateSums> Trainer::Data::play() {
+  std::vector<train::UpdateSums> shards;
   UpdatePart done{state.step + 1, 0, options.accumulate * std::max<std::int64_t>(1, plays.own_shards())};
   try {
     const std::int64_t present = plays.present(state.cursor);
     optimizer.begin(present);
-    plays.for_each(state.cursor, present, [&](const train::ShardPlay& play) {
+    for (const train::ShardPlay& each : plays.of_update(state.cursor, present)) {
       between();
       if (done.plays > 0 && called != nullptr && called->part) called->part(done);
       ++done.plays;
-      train::TrainingStep& step = steps.of(play.batch);
-      optimizer.play(step.player, step.notes.gradients, plays.feeds(step, play), play.draw, play.last);
-      plays.keep(step, play);
-      if (play.first) results.resize(results.size() + each);
-      double* of_shard = results.data() + results.size() - each;
-      of_shard[1] += step.player.scalar(step.notes.loss.sum);
-      of_shard[2] += step.player.scalar(step.notes.loss.count);
-      for (std::size_t i = 3; i < own_numbers(); ++i)
-        if (!all_finite(step.player.view(step.notes.states[i - 3].result))) of_shard[i] = 1;
-      updates.add(step.player, step.notes.updates, of_shard + own_numbers());
-    });
+      if (each.first) shards.push_back(zero_sums());
+      play(each, shards.back());
+    }
   } catch (const CommunicationError&) {
     throw;  // no call has failed, only the communication
   } catch (const Error& error) {
@@ -91,18 +108,62 @@ std::vector<double> Trainer::Data::played() {
     if (!found || !found->capsule) throw;
     throw TrainingError(error.what() + train::save_failure(*found, folders()));
   }
-  if (results.empty()) results.resize(each);
-  for (std::size_t i = 0; i < results.size(); i += each) results[i] = interrupted ? 1 : 0;
-  return results;
+  for (train::UpdateSums& shard : shards) shard.interrupted = interrupted ? 1 : 0;
+  return shards;
 }
 
-void Trainer::Data::not_finite(const std::string& what) {
+train::UpdateSums Trainer::Data::add(std::vector<train::UpdateSums>& shards) {
+  train::UpdateSums sums = zero_sums();
+  if (shards.empty()) shards.push_back(sums);  // a rank without shards tells how many numbers a shard has
+  std::vector<double> numbers;
+  for (train::UpdateSums& shard : shards) shard.for_each([&](double number) { numbers.push_back(number); });
+  const std::vector<double> added = optimizer.sum(numbers);
+  auto next = added.begin();
+  sums.for_each([&](double& number) { number = *next++; });
+  return sums;
+}
+
+void Trainer::Data::check(const train::UpdateSums& sums) {
+  if (!std::isfinite(sums.loss)) throw_not_finite("loss");
+  for (std::size_t i = 0; i < sums.not_finite_states.size(); ++i)
+    if (sums.not_finite_states[i] > 0) throw_not_finite("carried state '" + plays.states()[i] + "'");
+  if (const std::string weight = updates.first_not_finite(sums); !weight.empty())
+    throw_not_finite("new value of weight '" + weight + "'");
+  const std::string number = std::to_string(state.step + 1);
+  // A draw may have no rows. The update then consists only of noise.
+  if (sums.count == 0 && !privacy.on()) throw TrainingError("update " + number + " has no target that counts");
+  if (!std::isfinite(sums.count) || sums.count < 0)
+    throw TrainingError("update " + number + ": the count of targets, by which the loss is divided, is " +
+                        to_string(Literal(sums.count)) + ", and must be above 0 and finite");
+}
+
+double Trainer::Data::update(double rate, const train::UpdateSums& sums) {
+  const double start = Trace::now();
+  const double norm = [&] {
+    try {
+      return optimizer.update(rate, 1 / privacy.divisor(sums.count), options.clip, privacy.noise(state.step));
+    } catch (const UpdateError& error) {
+      throw_overflow(error);
+    }
+  }();
+  if (options.trace) options.trace->add("optimizer", start);
+  optimizer_seconds += Trace::now() - start;
+  if (!std::isfinite(norm)) throw_not_finite("gradient");
+  if (memory) memory->updated();
+  updates.assign(sums);
+  plays.advance();
+  state.cursor += static_cast<std::uint64_t>(options.accumulate);
+  ++state.step;
+  return norm;
+}
+
+void Trainer::Data::throw_not_finite(const std::string& what) {
   const std::string update = " of update " + std::to_string(state.step + 1);
   const std::optional<train::FailedPlay> own = plays.find_failure(state.cursor);
   throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
 }
 
-void Trainer::Data::overflows(const UpdateError& error) {
+void Trainer::Data::throw_overflow(const UpdateError& error) {
   std::string text = error.what();
   if (group.rank() == 0)
     if (const std::optional<train::FailedPlay> play = plays.find_failure(state.cursor))
@@ -148,41 +209,16 @@ StepReport Trainer::update() {
   Data& d = *data_;
   const double start = Trace::now();
   d.optimizer.take_waited();
-  const std::vector<double> sums = d.optimizer.sum(d.played());
-  if (sums[0] > 0) d.stop_here();
-  const double sum = sums[1], count = sums[2];
-  if (!std::isfinite(sum)) d.not_finite("loss");
-  for (std::size_t i = 0; i < d.plays.states().size(); ++i)
-    if (sums[3 + i] > 0) d.not_finite("carried state '" + d.plays.states()[i] + "'");
-  const double* updated = sums.data() + d.own_numbers();
-  if (const std::string weight = d.updates.not_finite(updated); !weight.empty())
-    d.not_finite("new value of weight '" + weight + "'");
-  // A draw may have no rows. The update then consists only of noise.
-  if (count == 0 && !d.privacy.on())
-    throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
-  if (!std::isfinite(count) || count < 0)
-    throw TrainingError("update " + std::to_string(d.state.step + 1) +
-                        ": the count of targets, by which the loss is divided, is " + to_string(Literal(count)) +
-                        ", and must be above 0 and finite");
+  std::vector<train::UpdateSums> shards = d.play();
+  const train::UpdateSums sums = d.add(shards);
+  if (sums.interrupted > 0) d.stop_here();
+  d.check(sums);
   StepReport report;
-  report.rate = rate_at(d.options.schedule, d.state.step + 1);
-  const double computed = Trace::now();
-  try {
-    report.norm =
-        d.optimizer.update(report.rate, 1 / d.privacy.divisor(count), d.options.clip, d.privacy.noise(d.state.step));
-  } catch (const UpdateError& error) {
-    d.overflows(error);
-  }
-  if (d.options.trace) d.options.trace->add("optimizer", computed);
-  d.optimizer_seconds += Trace::now() - computed;
-  if (!std::isfinite(report.norm)) d.not_finite("gradient");
-  if (d.memory) d.memory->updated();
-  d.updates.assign(updated);
-  d.plays.advance();
-  d.state.cursor += static_cast<std::uint64_t>(d.options.accumulate);
-  report.step = ++d.state.step;
-  report.loss = sum / count;
-  report.tokens = std::llround(count);
+  report.rate = rate_at(d.options.schedule, step() + 1);
+  report.norm = d.update(report.rate, sums);
+  report.step = step();
+  report.loss = sums.loss / sums.count;
+  report.tokens = std::llround(sums.count);
   report.seconds = Trace::now() - start;
   report.waiting = d.optimizer.take_waited();
   return report;

@@ -49,19 +49,24 @@ struct Trainer::Data {
   bool drop(bool to_evaluate);
   /// Returns the folders for failures.
   train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
-  /// Returns how many numbers of a shard come before the numbers of `updates` in the result of played().
-  std::size_t own_numbers() const { return 3 + plays.states().size(); }
-  /// Plays this rank's shards of the update, each with its micro-batches. Returns a list of numbers for each shard, one
-  /// list after the other. A list has 1 or 0 for whether this rank is interrupted, the sum of losses, the count of
-  /// targets, 1 or 0 for whether each carried state is not finite, and the numbers of `updates`. If a call throws,
-  /// saves the play and adds a sentence about it to the error.
-  std::vector<double> played();
+  /// Plays this rank's shards of the next update, each with its micro-batches, and adds up their gradients. Returns the
+  /// other sums for each shard. If a call throws, saves the play and adds a sentence about it to the error.
+  std::vector<train::UpdateSums> play();
+  /// Plays one micro-batch, and adds it to the sums of its shard.
+  void play(const train::ShardPlay& play, train::UpdateSums& shard);
+  train::UpdateSums zero_sums() const;
+  /// Adds up the sums of the shards of all ranks.
+  train::UpdateSums add(std::vector<train::UpdateSums>& shards);
+  /// Throws TrainingError if the sums have a value that is not finite, or no target.
+  void check(const train::UpdateSums& sums);
+  /// Updates the weights. Returns the norm of the gradient. Throws TrainingError if an update is not possible.
+  double update(double rate, const train::UpdateSums& sums);
   /// Plays the update's micro-batches again to find the op that produces the value that is not finite. Throws
   /// TrainingError.
-  [[noreturn]] void not_finite(const std::string& what);
+  [[noreturn]] void throw_not_finite(const std::string& what);
   /// Throws TrainingError for an update that overflows although no call has failed. Rank 0 saves its first play of the
   /// update as one of the plays that produced the gradients.
-  [[noreturn]] void overflows(const UpdateError& error);
+  [[noreturn]] void throw_overflow(const UpdateError& error);
 
   // The training around them
   /// Asks whether this rank is interrupted. A single process then stops at once. Several processes continue until all

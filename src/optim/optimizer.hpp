@@ -1,8 +1,9 @@
-/// The arithmetic of optimisers on pieces of weights. A process owns all or some of the pieces.
+/// The optimiser: its weights in pieces, their moments, and the arithmetic of an update.
 #pragma once
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,13 +47,21 @@ using PieceGradients = std::vector<const void*>;
 /// Throws Error if the learning rate or the clipping norm of an update is out of range.
 void check_numbers(double rate, double clip);
 
-/// Sends this process's text to all processes of a training, and returns the texts of all processes.
-using AllGather = std::function<std::vector<std::string>(const std::string&)>;
-/// The hooks of an update that several processes make together. Each process updates the pieces that it owns.
-struct SharedUpdate {
-  std::function<void(std::size_t piece)> before;         ///< Called just before a thread reads the gradient of a piece.
-  std::function<void(std::vector<double>& sums)> share;  ///< Fills in the sums of squares of other processes' pieces.
-  AllGather all_gather;
+/// The processes ("ranks") that make an update together, as an optimiser sees them. Each process updates the pieces
+/// that it owns. This class itself is a single process.
+class UpdateGroup {
+ public:
+  UpdateGroup() = default;
+  UpdateGroup(const UpdateGroup&) = delete;
+  UpdateGroup& operator=(const UpdateGroup&) = delete;
+  virtual ~UpdateGroup() = default;
+  virtual int size() const { return 1; }
+  /// Returns whether this process updates the piece and holds its moments.
+  virtual bool owns(std::size_t /*piece*/) const { return true; }
+  /// Completes a list with one number per piece, in which each process has filled in the numbers of its own pieces.
+  virtual void share(std::vector<double>& /*of_piece*/) {}
+  /// Sends this process's text to all processes, and returns the texts of all processes.
+  virtual std::vector<std::string> all_gather(const std::string& own) { return {own}; }
 };
 
 /// The maximum count of updates that a state may have, so that further counting does not overflow.
@@ -67,26 +76,26 @@ struct Magnitudes {
   double ratio = 0;
 };
 
-class PieceOptimizer {
- public:
-  /// `owned` says per piece whether this process updates the piece and holds its moments. If `owned` is empty, this
-  /// process owns all pieces.
+struct Optimizer::Data {
   /// Throws Error if an option is out of range or if no group matches a weight. Throws DtypeError as pieces_of does.
-  PieceOptimizer(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads,
-                 const std::vector<bool>& owned = {});
+  Data(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads,
+       std::unique_ptr<UpdateGroup> ranks = std::make_unique<UpdateGroup>());
 
   const Store& weights() const { return weights_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
   Dtype dtype(const Piece& piece) const { return weights_[piece.weight].value.dtype(); }
   const OptimizerOptions& options(const Piece& piece) const { return of(piece).options; }
-  int threads() const { return threads_; }
 
+  /// Returns the addresses of the gradients in views, one view per weight. Throws as Optimizer::update does if a view
+  /// does not fit its weight.
+  const PieceGradients& found(const std::vector<ArrayView>& views);
   /// Makes one update with the gradients times `scale`, clipped to the norm `clip` (0: no clipping). Returns the norm
-  /// before clipping. If the norm is not finite, nothing changes. Throws Error as check_numbers does. Throws
-  /// UpdateError if the update would make a weight or moment NaN or infinite. After an error nothing has changed. For
-  /// almost every update, bounds on weights and moments rule this error out.
+  /// before clipping. If the norm is not finite, nothing changes. complete(piece) is called just before a thread reads
+  /// the gradient of a piece. Throws Error as check_numbers does. Throws UpdateError if the update would make a weight
+  /// or moment NaN or infinite. After an error nothing has changed. For almost every update, bounds on weights and
+  /// moments rule this error out.
   double update(const PieceGradients& gradients, double rate, double scale, double clip,
-                const SharedUpdate& shared = {});
+                const std::function<void(std::size_t piece)>& complete = {});
   /// Makes the next update measure weights and moments again.
   void forget_bounds();
 
@@ -100,7 +109,7 @@ class PieceOptimizer {
   /// Returns the number of updates: int64 [1].
   const Array& updates() const { return updates_; }
   Array& updates() { return updates_; }
-  /// If all pieces are owned, contains the moments as arrays with the shapes of the weights. Also contains "updates".
+  /// Contains "updates" and, in a single process, the moments as arrays with the shapes of the weights.
   const Store& state() const { return state_; }
 
  private:
@@ -114,7 +123,8 @@ class PieceOptimizer {
   const Group& of(const Piece& piece) const { return groups_[group_of_[piece.weight]]; }
   /// Sets the steps of the groups for the next update. Throws Error if the number of updates is out of range.
   void set_steps(double rate, double scale);
-  void check_update(const PieceGradients& gradients, double norm, const AllGather& all_gather);
+  /// Throws UpdateError if the update would overflow.
+  void check_update(const PieceGradients& gradients, double norm);
   /// Uses the bounds to judge whether an update keeps weights and moments finite. `norm` is the norm of the scaled
   /// gradients. Does not read the weights and moments. If the result is true, it is certain, and the bounds already
   /// describe the state after the update, so the update must follow. If the result is false, the update may overflow.
@@ -124,8 +134,22 @@ class PieceOptimizer {
   /// Computes the update on copies. Returns a sentence about the first weight or moment that the update would make NaN
   /// or infinite, or "" if there is none.
   std::string overflow(const PieceGradients& gradients) const;
-  void allocate(std::size_t kind, const std::vector<bool>& owned);
+  void allocate(std::size_t kind);
   double decay_of(const Piece& piece) const;
+  /// Calls f(index, T{}) in parallel for every piece with a gradient. T is the element type of the piece's weight.
+  template <class F>
+  void for_pieces(const PieceGradients& gradients, const F& f) const {
+    parallel_for(threads_, std::ssize(pieces_), 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t i = begin; i < finish; ++i) {
+        const auto index = static_cast<std::size_t>(i);
+        if (gradients[index] == nullptr) continue;
+        if (dtype(pieces_[index]) == Dtype::float64)
+          f(index, double{});
+        else
+          f(index, float{});
+      }
+    });
+  }
   /// Returns the moments of an owned piece for the kinds that its weight has. The others are null.
   template <class T>
   std::array<T*, 2> moments_of(std::size_t piece) const;
@@ -140,41 +164,12 @@ class PieceOptimizer {
   std::vector<Piece> pieces_;
   std::vector<std::string> kinds_;
   std::vector<std::vector<void*>> moments_;  // per kind and piece: the address of the moments
-  std::vector<Array> memory_;                // the memory of the moments, if only some pieces are owned
+  std::vector<Array> memory_;                // the memory of the moments, if there are several processes
   Array updates_;
   Store state_;
   std::vector<double> square_sums_;
-};
-
-// Work on the pieces of an optimiser, in parallel.
-
-/// Calls f(index, T{}) in parallel for every piece with a gradient. T is the element type of the piece's weight.
-template <class F>
-void for_pieces(const PieceOptimizer& optimizer, const PieceGradients& gradients, const F& f) {
-  const auto count = std::ssize(optimizer.pieces());
-  parallel_for(optimizer.threads(), count, 1, [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t i = begin; i < finish; ++i) {
-      const auto index = static_cast<std::size_t>(i);
-      if (gradients[index] == nullptr) continue;
-      if (optimizer.dtype(optimizer.pieces()[index]) == Dtype::float64)
-        f(index, double{});
-      else
-        f(index, float{});
-    }
-  });
-}
-
-// The data members of an Optimizer.
-
-struct Optimizer::Data {
-  PieceOptimizer pieces;
-  PieceGradients gradients;
-
-  Data(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads)
-      : pieces(weights, groups, threads), gradients(pieces.pieces().size()) {}
-  /// Throws if `views` do not have one entry for each weight. The entry is the gradient, or empty.
-  void check(const std::vector<ArrayView>& views) const;
-  void find(const std::vector<ArrayView>& views);
+  PieceGradients found_;  // the result of found()
+  std::unique_ptr<UpdateGroup> ranks_;
 };
 
 }  // namespace xtape
