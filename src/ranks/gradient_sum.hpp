@@ -68,7 +68,6 @@ class GradientSum {
   GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap,
               int threads, RankGroup& group);
   const GradientLayout& layout() const { return layout_; }
-  const Shards& own() const { return own_; }
 
   void begin(std::int64_t shards);
   /// See DistributedOptimizer::expect and add.

@@ -22,7 +22,7 @@ class ShardPlays {
  public:
   /// All arguments must outlive this object. Plans the training step of the largest shard. Throws DefinitionError if
   /// the carried states cannot be cut into shards.
-  ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
+  ShardPlays(const Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
              DistributedOptimizer& optimizer);
 
   std::int64_t own_shards() const { return optimizer_.last_shard() - optimizer_.first_shard(); }
@@ -83,7 +83,6 @@ class ShardPlays {
   /// Returns the states from which a play starts. Null stands for zeros.
   const Store* before(const ShardPlay& play) const;
 
-  Model& model_;
   const Batches& batches_;
   const TrainerOptions& options_;
   TrainingSteps& steps_;
