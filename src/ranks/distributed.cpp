@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -17,8 +16,6 @@
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
-
-using ranks::GradientLayout;
 
 namespace {
 template <class T>
@@ -84,7 +81,7 @@ struct DistributedOptimizer::Data {
     if (!gradients) throw Error("DistributedOptimizer: arrange() must be called first");
     return *gradients;
   }
-  const GradientLayout& layout() const { return gradients->layout(); }
+  const ranks::GradientLayout& layout() const { return gradients->layout(); }
 
   /// Calls visit(kind, weight) for the moments of all weights, in the order of the file.
   template <class Visit>
@@ -122,11 +119,9 @@ struct DistributedOptimizer::Data {
   void for_pieces_of(std::size_t weight, const Visit& visit) const {
     const std::vector<Piece>& all = optimizer().pieces();
     const std::size_t element = size_of(weights.weights()[weight].value.dtype());
-    const auto before = [](const Piece& piece, std::size_t other) { return piece.weight < other; };
-    const auto first = std::lower_bound(all.begin(), all.end(), weight, before);
-    for (auto piece = first; piece != all.end() && piece->weight == weight; ++piece)
-      visit(static_cast<std::size_t>(piece - all.begin()), static_cast<std::size_t>(piece->begin) * element,
-            static_cast<std::size_t>(piece->count) * element);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].weight == weight)
+        visit(i, static_cast<std::size_t>(all[i].begin) * element, static_cast<std::size_t>(all[i].count) * element);
   }
 
   /// Gathers the moments of one weight from their owners on rank 0.
@@ -176,7 +171,7 @@ void DistributedOptimizer::arrange(const Vars& gradients) {
                 " weights, not " + std::to_string(gradients.size()));
   d.gradients.emplace(weights, gradients, d.options.shards, d.options.micro_batches > 1, d.options.overlap,
                       thread_count(d.options.threads), d.group);
-  const GradientLayout& layout = d.layout();
+  const ranks::GradientLayout& layout = d.layout();
   if (!d.pieces)
     d.pieces.emplace(weights, all_groups(d.options), d.options.threads,
                      std::make_unique<ranks::PieceOwners>(d.group, layout.owner));
@@ -239,7 +234,7 @@ double DistributedOptimizer::update(double rate, double scale, double clip, cons
                 std::to_string(noise.deviation));
   if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
   d.begun = d.summed = false;
-  const GradientLayout& layout = d.layout();
+  const ranks::GradientLayout& layout = d.layout();
   const int rank = d.group.rank();
   for (std::size_t i = 0; i < layout.pieces.size(); ++i) {
     const bool updated = layout.owner[i] == rank && d.reached[layout.pieces[i].weight] != 0 &&
