@@ -13,7 +13,7 @@ from counted import holds, report
 PUBLIC = {
     "base": "array attributes communicator error half literal minibatches mpi named npy owner precision safetensors shared_list small_vector xtensor",
     "kernels": "op/kernel",
-    "tape": "file_block index op/call op/lowering op/op op/terms site tape",
+    "tape": "file_block index op/call op/lowering op/op site tape",
     "ops": "custom_gradient linear_solve loops ops ops/activations ops/convolution ops/elementwise ops/indexing ops/linear_algebra ops/losses "
            "ops/order ops/random ops/reductions ops/resampling scan",
     "grad": "derivatives grad implicit odeint per_example vmap",

@@ -59,18 +59,18 @@ void Sweep::mark_dependents(std::size_t finish) {
 /// this sweep. They may replace all other values, although later calls may still read these values.
 void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
   TapeSegment segment{tape_, {}};
-  for (const Var& output : outputs) segment.asked.push_back(output.id());
-  segment.nodes = needed_by(tape_, segment.asked);
+  for (const Var& output : outputs) segment.required.push_back(output.id());
+  segment.nodes = needed_by(tape_, segment.required);
   segment.nodes.resize(finish);
   for (const Var& input : inputs) {
     if (static_cast<std::size_t>(input.id().node) >= finish) continue;
-    segment.asked.push_back(input.id());
-    segment.opaque.push_back(input.id());
+    segment.required.push_back(input.id());
+    segment.leaves.push_back(input.id());
   }
   // A fused call has the numbers of its pattern as attributes. Gradients of its gradient could not reach them.
   for (std::size_t i = 0; i < finish; ++i)
     if (const Node& node = tape_.node(i); segment.nodes[i] && is_number(node) && !is_literal(node))
-      segment.opaque.push_back({static_cast<std::int32_t>(i), 0});
+      segment.leaves.push_back({static_cast<std::int32_t>(i), 0});
   fusions_.emplace(ops_of(tape_), std::move(segment));
 }
 
@@ -109,8 +109,7 @@ void Sweep::visit(std::size_t index) {
 /// false and records nothing if the fused op has no gradient rule for these cotangents and inputs.
 bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents) {
   for (std::size_t k = 0; k < cotangents.size(); ++k) {
-    const auto gives = [&](const auto& output) { return static_cast<std::size_t>(output.first) == k; };
-    if (!cotangents[k].empty() && std::ranges::none_of(fusion.outputs, gives)) return false;
+    if (!cotangents[k].empty() && !fusion.gives(static_cast<std::int32_t>(k))) return false;
   }
   const std::size_t size = tape_.size();
   const auto in_site = tape_.in_site(root.site);
@@ -123,7 +122,7 @@ bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Var
     reached.push_back(fused[of_call]);
     given.push_back(cotangent);
   }
-  for (const ValueId& id : values_of(fusion))
+  for (const ValueId& id : fusion.values())
     if (is_floating(tape_.type(id).dtype) && depends(id)) wanted.push_back(tape_.var(id));
   Sweep inner(tape_, size);
   inner.take_own_gradients_only();

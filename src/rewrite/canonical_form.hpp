@@ -1,22 +1,19 @@
 /// The terms of a segment of a tape.
 #pragma once
 
-#include <unordered_map>
-#include <vector>
-
+#include "rewrite/terms.hpp"
 #include "tape/graph.hpp"
-#include "xtape/op/terms.hpp"
 
 namespace xtape {
 
 /// A segment of a tape, and the limits of matching in it.
 struct TapeSegment {
   Tape tape;
-  std::vector<bool> nodes;           ///< Per node of the tape: whether it belongs to the segment.
-  std::vector<ValueId> asked = {};   ///< Required values, which no fusion may replace.
-  std::vector<ValueId> opaque = {};  ///< Values that match only as values: matching ignores how they are computed.
-  bool looks_through_all = false;    ///< Whether to merge also the sums and products with several uses.
-  /// The region of each node, or null for a single region. A value of another region matches only as a value.
+  std::vector<bool> nodes;             ///< Per node of the tape: whether it belongs to the segment.
+  std::vector<ValueId> required = {};  ///< Values that others need, so no fusion may replace them.
+  std::vector<ValueId> leaves = {};    ///< Values into whose computation matching does not look.
+  bool looks_through_all = false;      ///< Whether to merge also the sums and products with several uses.
+  /// The region of each node, or null for a single region. Matching does not look into values of another region.
   const std::vector<std::int32_t>* regions = {};
 
   const Node& node(std::int32_t index) const { return node_of(tape, index); }
@@ -31,36 +28,26 @@ class CanonicalForm {
 
   TermTable terms;
   TermId of(ValueId id) const { return seen_[id].term; }
-  /// The term of a value as an operand of a node in `region`. A value of another region becomes a `value` term unless
-  /// it is a literal. A sum or product with several uses also becomes a `value` term, so it is a single operand of sums
-  /// and products.
-  TermId as_input(ValueId id, std::int32_t region);
-  /// Returns how often the nodes of the segment read a value, plus one if the value is in `asked`.
+  /// Returns how often the nodes of the segment read a value, plus one if the value is required.
   std::int32_t uses(ValueId id) const { return seen_[id].uses; }
-  /// Returns the first value of this term in the region, or nullopt if there is none.
-  std::optional<ValueId> value_of(TermId term, std::int32_t region) const;
-  /// Returns the term of the computation of a value, given its `value` term. Returns `term` itself if it is not a
-  /// `value` term, if its value is opaque, or if the value is computed in another region.
-  TermId inside(TermId term, std::int32_t region) const;
-  /// Returns whether two literals count as equal: they differ by at most four units in the last place of the dtype.
-  bool close(double a, double b, Dtype dtype) const;
+  /// Returns whether two values are one, or the results of equal calls on the same values.
+  bool same(ValueId a, ValueId b) const;
 
  private:
   struct Seen {
     TermId term = -1;
-    TermId value_term = -1;  ///< The `value` term, if as_value() was called.
+    TermId as_value = -1, as_shared = -1;  ///< The `value` and `shared` terms, if there are any yet.
     std::int32_t uses = 0;
-    bool opaque = false;
+    bool leaf = false;
   };
   TermId as_value(ValueId id);
+  TermId as_shared(ValueId id);
+  TermId as_input(ValueId id, std::int32_t region);
   TermId canonical(std::int32_t index, std::int32_t output);
-  void note_value(TermId term, ValueId id);
 
   const TapeSegment& segment_;
   ValueTable<Seen> seen_;
-  std::vector<TermId> inputs_;                         // inputs of one call; reused to save allocations
-  std::vector<ValueId> first_values_;                  // per term: the first value
-  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value, unless first_values_ has it
+  std::vector<TermId> inputs_;  // inputs of one call; reused to save allocations
 };
 
 }  // namespace xtape

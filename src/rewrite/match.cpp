@@ -1,7 +1,7 @@
 // Matches a term of a pattern with a term of a tape. Operands of sums, products and contractions match in any order.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 #include "rewrite/pattern.hpp"
 
@@ -9,6 +9,38 @@ namespace xtape {
 
 namespace {
 using Parts = Term::Parts;
+
+/// Returns whether two literals count as equal: they differ by at most four units in the last place of the dtype.
+bool close(double a, double b, Dtype dtype) {
+  if (a == b || std::isinf(a) || std::isinf(b)) return a == b;
+  const double epsilon =
+      dtype == Dtype::float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  return std::abs(a - b) <= 4 * epsilon * std::max(std::abs(a), std::abs(b));
+}
+
+/// Returns the equation with its operands in another order. Renames the axis labels in the order of their first use.
+std::string reordered(const std::string& equation, const SmallVector<std::size_t, 4>& order) {
+  std::vector<std::string> operands;
+  const std::size_t arrow = equation.find('-');
+  for (std::size_t begin = 0; begin <= arrow;) {
+    const std::size_t end = std::min(equation.find(',', begin), arrow);
+    operands.push_back(equation.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::string text;
+  for (const std::size_t i : order) text += (text.empty() ? "" : ",") + operands[i];
+  return with_letters_in_order(text + equation.substr(arrow));
+}
+
+/// Returns whether expanding an operand of a sum or product is valid for all values. Counterexamples: sqrt(x) ** 2 is
+/// not x, and (x + 1) - 1 rounds.
+bool can_be_written_out(const Term& inner, double factor, const Term& whole) {
+  if (inner.kind != whole.kind) return false;
+  if (whole.kind == Term::Kind::sum) return factor * inner.number * whole.number >= 0;
+  const auto is_whole = [](const Term::Part& part) { return part.factor == std::floor(part.factor); };
+  return std::abs(factor) == 1 ||
+         (is_whole({-1, factor}) && std::all_of(inner.parts.begin(), inner.parts.end(), is_whole));
+}
 
 /// The rest of the match, as a function. The function must outlive the call that receives it.
 class Next {
@@ -26,8 +58,8 @@ class Next {
 /// A backtracking search with one binding. If a branch fails, the search undoes what the branch has bound.
 class Matcher {
  public:
-  Matcher(const RulePattern& pattern, CanonicalForm& form, std::int32_t region, bool near, Binding& binding)
-      : pattern_(pattern), form_(form), region_(region), near_(near), binding_(binding) {
+  Matcher(const RulePattern& pattern, CanonicalForm& form, bool may_miss, Binding& binding)
+      : pattern_(pattern), form_(form), may_miss_(may_miss), binding_(binding) {
     binding_.inputs.assign(pattern.inputs.size(), -1);
     binding_.attributes.assign(pattern.rule.attributes.items().size(), std::nullopt);
     binding_.miss.clear();
@@ -37,42 +69,33 @@ class Matcher {
   bool term(TermId wanted, TermId found, const Next& next) {
     if (const auto input = pattern_.input_of(wanted)) return bind(*input, found, next);
     const Term& sought = pattern_.terms[wanted];
-    const TermId inner_id = form_.inside(found, region_);
-    const Term& inner = form_.terms[inner_id];
-    const std::size_t before = bound_.size();
-    switch (sought.kind) {
-      case Term::Kind::number:
-        return (inner.kind == Term::Kind::number && literal(sought.number, inner.number, inner.type.dtype) && next()) ||
-               undo(before);
-      case Term::Kind::sum:
-        return inner.kind == Term::Kind::sum && parts_or_inside(sought, inner, next);
-      case Term::Kind::product: {
-        if (inner.kind == Term::Kind::product) return parts_or_inside(sought, inner, next);
-        Term product{.kind = Term::Kind::product, .number = 1, .parts = {{found, 1}}, .type = inner.type};
-        return parts_or_inside(sought, product, next);
-      }
-      case Term::Kind::contraction:
-        return contraction(wanted, inner_id, next);
-      case Term::Kind::transposed:
-        return inner.kind == Term::Kind::transposed && inner.text == sought.text &&
-               term(sought.parts[0].term, inner.parts[0].term, next);
-      case Term::Kind::call:
-        return call(sought, inner, next);
-      // a pattern has a reshape only at its root, where the op's shape rule determines the shape
-      case Term::Kind::reshaped:
-        return wanted == pattern_.root && inner.kind == Term::Kind::reshaped &&
-               term(sought.parts[0].term, inner.parts[0].term, next);
-      default:
-        return false;
+    const Term& inner = inside(found);
+    if (sought.op == &term_ops().einsum) return contraction(wanted, found, next);
+    if (sought.kind == Term::Kind::product && inner.kind != Term::Kind::product) {
+      // the term as a product of itself
+      const Term product{.kind = Term::Kind::product, .number = 1, .parts = {{found}}, .type = inner.type};
+      return sought.parts.size() == 1 && parts(wanted, product, next);
     }
+    if (sought.kind != inner.kind || sought.op != inner.op) return false;
+    const std::size_t before = bound_.size();
+    if (sought.kind == Term::Kind::call)
+      return (attributes(wanted, inner) && operands(sought.parts, inner.parts, inner, 0, next)) || undo(before);
+    if (sought.kind == Term::Kind::number)
+      return (literal(sought.number, inner.number, inner.type.dtype) && next()) || undo(before);
+    return sought.kind != Term::Kind::value && parts_or_inside(wanted, inner, next);
   }
 
  private:
-  static constexpr int miss = -1;  // marks a near miss in `bound_`
+  static constexpr int miss = -1;  // marks a miss in `bound_`
+
+  const Term& inside(TermId id) const { return form_.terms[form_.terms.inside(id)]; }
 
   bool bind(std::size_t input, TermId found, const Next& next) {
     TermId& bound = binding_.inputs[input];
-    if (bound >= 0) return form_.inside(bound, region_) == form_.inside(found, region_) && next();
+    if (bound >= 0) {
+      const Term &first = inside(bound), &second = inside(found);
+      return (&first == &second || form_.same(first.value, second.value)) && next();
+    }
     const std::size_t before = bound_.size();
     bound = found;
     bound_.push_back(static_cast<int>(input));
@@ -89,16 +112,15 @@ class Matcher {
 
   bool literal(double sought, double found, Dtype dtype) {
     if (const auto attribute = pattern_.attribute_of(sought)) return set_attribute(*attribute, found);
-    if (form_.close(sought, found, dtype)) return true;
-    return missed(
-        [&] { return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought)); });
+    return close(sought, found, dtype) || missed([&] {
+             return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought));
+           });
   }
 
-  /// If the match searches near misses and this is its first mismatch, records the mismatch and returns true. Otherwise
-  /// returns false.
+  /// If a literal may differ and this is the first that does, records it and returns true. Otherwise returns false.
   template <class Why>
   bool missed(const Why& why) {
-    if (!near_ || !binding_.miss.empty()) return false;
+    if (!may_miss_ || !binding_.miss.empty()) return false;
     binding_.miss = why();
     bound_.push_back(miss);
     return true;
@@ -120,96 +142,47 @@ class Matcher {
   }
 
   /// Matches the literal and the parts of a sum or a product.
-  bool parts(const Term& sought, const Term& found, const Next& next) {
+  bool parts(TermId wanted, const Term& found, const Next& next) {
+    const Term& sought = pattern_.terms[wanted];
     const std::size_t before = bound_.size();
     return (found.parts.size() == sought.parts.size() && literal(sought.number, found.number, found.type.dtype) &&
-            in_any_order(ordered(sought.parts), found.parts, sought.kind == Term::Kind::sum, found.type.dtype, next)) ||
+            in_any_order(found.parts,
+                         [&](const Parts& given, const auto& /*order*/) {
+                           return operands(pattern_.parts[wanted], given, found, 0, next);
+                         })) ||
            undo(before);
   }
 
   /// Like `parts`, but also expands operands that have several uses: first all of them together, then each of them
   /// alone.
-  bool parts_or_inside(const Term& sought, const Term& found, const Next& next) {
-    if (parts(sought, found, next)) return true;
+  bool parts_or_inside(TermId wanted, const Term& found, const Next& next) {
+    if (parts(wanted, found, next)) return true;
     std::vector<TermId> merged;
     for (const Term::Part& part : found.parts)
-      if (can_be_written_out(form_.terms[form_.inside(part.term, region_)], part.factor, found))
-        merged.push_back(part.term);
-    if (merged.size() > 1 && parts(sought, looked_through(found, merged), next)) return true;
+      if (can_be_written_out(inside(part.term), part.factor, found)) merged.push_back(part.term);
+    if (merged.size() > 1 && parts(wanted, looked_through(found, merged), next)) return true;
     return std::any_of(merged.begin(), merged.end(),
-                       [&](TermId one) { return parts(sought, looked_through(found, {one}), next); });
-  }
-
-  /// Returns whether expanding an operand is valid for all values. Counterexamples: sqrt(x) ** 2 is not x, and (x + 1)
-  /// - 1 rounds.
-  static bool can_be_written_out(const Term& inner, double factor, const Term& whole) {
-    if (inner.kind != whole.kind) return false;
-    if (whole.kind == Term::Kind::sum) return factor * inner.number * whole.number >= 0;
-    const auto is_whole = [](const Term::Part& part) { return part.factor == std::floor(part.factor); };
-    return std::abs(factor) == 1 ||
-           (factor == std::floor(factor) && std::all_of(inner.parts.begin(), inner.parts.end(), is_whole));
+                       [&](TermId one) { return parts(wanted, looked_through(found, {one}), next); });
   }
 
   /// Expands the chosen operands of a sum or product. For example, (a * b) ** 2 becomes a ** 2 * b ** 2.
   Term looked_through(const Term& whole, const std::vector<TermId>& which) const {
-    Term result = whole;
-    result.parts.clear();
-    for (const Term::Part& part : whole.parts) {
-      const Term& inner = form_.terms[form_.inside(part.term, region_)];
-      if (std::find(which.begin(), which.end(), part.term) == which.end()) {
+    Term result{.kind = whole.kind, .number = whole.number, .type = whole.type};
+    for (const Term::Part& part : whole.parts)
+      if (std::find(which.begin(), which.end(), part.term) == which.end())
         result.parts.push_back(part);
-        continue;
-      }
-      for (const Term::Part& each : inner.parts) result.parts.push_back({each.term, each.factor * part.factor});
-      if (whole.kind == Term::Kind::sum)
-        result.number += part.factor * inner.number;
       else
-        result.number *= std::pow(inner.number, part.factor);
-    }
+        form_.terms.flatten(result, inside(part.term), part.factor, false);
     return result;
   }
 
-  /// Moves the rule's inputs to the end of the parts, because the other parts determine the inputs.
-  Parts ordered(Parts parts) const {
-    std::stable_partition(parts.begin(), parts.end(),
-                          [&](const Term::Part& part) { return !pattern_.input_of(part.term); });
-    return parts;
-  }
-
-  /// Tries every assignment of `found` to `sought`.
-  bool in_any_order(const Parts& sought, const Parts& found, bool factors_are_literals, Dtype dtype, const Next& next) {
-    std::vector<bool> used(found.size(), false);
-    return assign(sought, found, 0, used, factors_are_literals, dtype, next);
-  }
-
-  bool assign(const Parts& sought, const Parts& found, std::size_t i, std::vector<bool>& used,
-              bool factors_are_literals, Dtype dtype, const Next& next) {
-    if (i == sought.size()) return next();
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      const std::size_t before = bound_.size();
-      if (used[k]) continue;
-      used[k] = true;
-      const auto rest = [&] { return assign(sought, found, i + 1, used, factors_are_literals, dtype, next); };
-      if ((factors_are_literals ? literal(sought[i].factor, found[k].factor, dtype)
-                                : sought[i].factor == found[k].factor) &&
-          term(sought[i].term, found[k].term, rest))
-        return true;
-      used[k] = false;
-      undo(before);
-    }
-    return false;
-  }
-
-  bool call(const Term& sought, const Term& found, const Next& next) {
-    if (found.kind != Term::Kind::call || found.op != sought.op || found.output != sought.output ||
-        found.parts.size() != sought.parts.size())
+  /// Returns whether the outputs, the attributes and the random draws of two calls of an op match. The shape rule of
+  /// the rule's op determines the shape of a reshape at the root.
+  bool attributes(TermId wanted, const Term& found) {
+    const Term& sought = pattern_.terms[wanted];
+    if (sought.op == &term_ops().reshape) return wanted == pattern_.root;
+    if (sought.output != found.output || sought.parts.size() != found.parts.size() || sought.text != found.text)
       return false;
-    const std::size_t before = bound_.size();
-    return (attributes(sought, found) && operands(sought.parts, found.parts, 0, next)) || undo(before);
-  }
-
-  /// Returns whether the attributes and the random draws of two calls match.
-  bool attributes(const Term& sought, const Term& found) {
     for (const auto& [name, value] : sought.attributes.items()) {
       const Attribute* other = found.attributes.find(name);
       if (other == nullptr || !attribute(*found.op, name, value, *other, found.type.dtype)) return false;
@@ -225,83 +198,92 @@ class Matcher {
     if (sought == found) return true;
     const auto* a = std::get_if<double>(&sought);
     const auto* b = std::get_if<double>(&found);
-    return a != nullptr && b != nullptr && (form_.close(*a, *b, dtype) || missed([&] {
-                                              return op.name + "'s " + name + " is not " + to_string(sought);
-                                            }));
+    return a != nullptr && b != nullptr &&
+           (close(*a, *b, dtype) || missed([&] { return op.name + "'s " + name + " is not " + to_string(sought); }));
   }
 
-  bool operands(const Parts& sought, const Parts& found, std::size_t i, const Next& next) {
+  /// Matches the operands of `whole` in the given order, from operand `i` on.
+  bool operands(const Parts& sought, const Parts& given, const Term& whole, std::size_t i, const Next& next) {
     if (i == sought.size()) return next();
-    return term(sought[i].term, found[i].term, [&] { return operands(sought, found, i + 1, next); });
+    const std::size_t before = bound_.size();
+    const bool fits = whole.kind == Term::Kind::sum ? literal(sought[i].factor, given[i].factor, whole.type.dtype)
+                                                    : sought[i].factor == given[i].factor;
+    const auto rest = [&] { return operands(sought, given, whole, i + 1, next); };
+    return (fits && term(sought[i].term, given[i].term, rest)) || undo(before);
   }
 
-  bool contraction(TermId wanted, TermId found, const Next& next) {
-    const Term::Part part = form_.terms.split(found);
-    const Term* product = &form_.terms[part.term];
-    if (product->kind == Term::Kind::product && product->number == 1 && product->parts.size() == 1 &&
-        product->parts[0].factor == 1)
-      product = &form_.terms[product->parts[0].term];
-    const Term& whole = *product;
-    const Term& sought = pattern_.terms[wanted];
-    if (whole.kind != Term::Kind::contraction || whole.parts.size() != sought.parts.size()) return false;
-    const auto known = pattern_.equations.find(wanted);
-    Parts parts = sought.parts;
-    if (known != pattern_.equations.end())
-      for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = {known->second.operands[i]};
-    std::vector<std::size_t> order(parts.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
+  /// Calls fits(parts, order) for each order of the parts, until it returns true.
+  template <class Fits>
+  static bool in_any_order(const Parts& parts, const Fits& fits) {
+    SmallVector<std::size_t, 4> order;
+    for (std::size_t i = 0; i < parts.size(); ++i) order.push_back(i);
     do {
-      const std::string equation = reordered(whole.text, order);
-      Parts operands_found;
-      for (const std::size_t i : order) operands_found.push_back(whole.parts[i]);
-      const std::size_t before = bound_.size();
-      const bool fits = known == pattern_.equations.end() ? equation == sought.text
-                                                          : set_attribute(known->second.attribute, equation);
-      if (fits && with_factor(parts, operands_found, part.factor, next)) return true;
-      undo(before);
+      Parts given;
+      for (const std::size_t i : order) given.push_back(parts[i]);
+      if (fits(given, order)) return true;
     } while (std::next_permutation(order.begin(), order.end()));
     return false;
   }
 
-  /// Matches operands if the contraction has a factor. The factor must belong to one operand, and the tape must have
-  /// the value of factor times operand.
-  bool with_factor(const Parts& sought, const Parts& found, double factor, const Next& next) {
-    if (factor == 1) return operands(sought, found, 0, next);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      Parts with = found;
-      with[i].term = form_.terms.scaled(found[i].term, factor);
-      if (form_.value_of(with[i].term, region_) && operands(sought, with, 0, next)) return true;
-    }
-    return false;
+  bool contraction(TermId wanted, TermId found, const Next& next) {
+    const Term::Part part = form_.terms.split(form_.terms.inside(found));
+    const Term& whole = form_.terms[part.term];
+    const Term& sought = pattern_.terms[wanted];
+    if (whole.op != sought.op || whole.parts.size() != sought.parts.size()) return false;
+    const auto hole = pattern_.attribute_of(sought.text);
+    return in_any_order(whole.parts, [&](const Parts& given, const auto& order) {
+      const auto equation = [&] {
+        const std::string text = reordered(whole.text, order);
+        const std::size_t before = bound_.size();
+        return ((hole ? set_attribute(*hole, text) : text == sought.text) && next()) || undo(before);
+      };
+      if (part.factor == 1) return operands(sought.parts, given, whole, 0, equation);
+      // The factor must belong to one operand, and the tape must have the value of factor times operand.
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        Parts with = given;
+        with[i].term = multiple(given[i].term, part.factor);
+        if (with[i].term >= 0 && operands(sought.parts, with, whole, 0, equation)) return true;
+      }
+      return false;
+    });
   }
 
-  /// Returns the equation with its operands in another order. Renames the axis labels in the order of their first use.
-  static std::string reordered(const std::string& equation, const std::vector<std::size_t>& order) {
-    std::vector<std::string> operands;
-    const std::size_t arrow = equation.find('-');
-    for (std::size_t begin = 0; begin <= arrow;) {
-      const std::size_t end = std::min(equation.find(',', begin), arrow);
-      operands.push_back(equation.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    std::string text = operands[order[0]];
-    for (std::size_t i = 1; i < order.size(); ++i) text += "," + operands[order[i]];
-    return with_letters_in_order(text + equation.substr(arrow));
+  /// Returns the term of a value that is factor * operand, or -1.
+  TermId multiple(TermId operand, double factor) {
+    for (TermId id = operand + 1; static_cast<std::size_t>(id) < form_.terms.size(); ++id)
+      if (const Term& term = form_.terms[id];
+          term.kind == Term::Kind::product && term.number == factor && term.rest == operand && term.value.node >= 0)
+        return id;
+    return -1;
   }
 
   const RulePattern& pattern_;
   CanonicalForm& form_;
-  std::int32_t region_;
-  bool near_;
+  bool may_miss_;
   Binding& binding_;
   std::vector<int> bound_;  // the bindings in their order: inputs, attributes (numbered after the inputs), `miss`
 };
 }  // namespace
 
-bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, std::int32_t region, bool near,
-           Binding& binding, const std::function<bool()>& accept) {
-  Matcher matcher(pattern, form, region, near, binding);
-  return matcher.term(pattern.root, found, accept);
+bool may_match(const RulePattern& pattern, const TermTable& terms, const Term& found) {
+  const Term& root = pattern.terms[pattern.root];
+  if (root.kind != found.kind || root.op != found.op || root.parts.size() != found.parts.size()) return false;
+  return std::all_of(root.parts.begin(), root.parts.end(), [&](const Term::Part& wanted) {
+    const Term& sought = pattern.terms[wanted.term];
+    const bool may_differ = sought.kind == Term::Kind::product || sought.op == &term_ops().einsum;
+    return may_differ || pattern.input_of(wanted.term) ||
+           std::any_of(found.parts.begin(), found.parts.end(), [&](const Term::Part& part) {
+             const Term& inner = terms[terms.inside(part.term)];
+             const bool fits = inner.kind == sought.kind && inner.op == sought.op;
+             return inner.kind == found.kind ||
+                    (fits && (found.kind != Term::Kind::product || part.factor == wanted.factor));
+           });
+  });
+}
+
+bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, bool may_miss, Binding& binding,
+           const std::function<bool()>& accept) {
+  return Matcher(pattern, form, may_miss, binding).term(pattern.root, found, accept);
 }
 
 }  // namespace xtape

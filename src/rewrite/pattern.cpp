@@ -25,6 +25,15 @@ Vars recorded_by(const FusionRule& rule, const ExpandCall& call) {
   if (recorded[0].node().op->is_source()) refuse("records no call for its first output");
   return recorded;
 }
+
+/// Returns the sample of an attribute as it stands in terms, or nullopt if it is the default.
+std::optional<Attribute> sample_of(const Op& op, const std::pair<std::string, Attribute>& attribute) {
+  for (const AttributeSpec& spec : op.attributes)
+    if (spec.name == attribute.first && spec.initial == attribute.second) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&attribute.second);
+  const bool is_equation = text != nullptr && text->find("->") != std::string::npos;
+  return is_equation ? Attribute(with_letters_in_order(*text)) : attribute.second;
+}
 }  // namespace
 
 RulePattern::RulePattern(const FusionRule& from) : rule(from) {
@@ -32,6 +41,7 @@ RulePattern::RulePattern(const FusionRule& from) : rule(from) {
   Node node;
   node.op = rule.op;
   node.attributes = rule.attributes;
+  for (const auto& attribute : rule.attributes.items()) samples_.push_back(sample_of(*rule.op, attribute));
   Vars vars;
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     const ValueType type = exact(rule.inputs[i]);
@@ -39,27 +49,21 @@ RulePattern::RulePattern(const FusionRule& from) : rule(from) {
   }
   const Vars recorded = recorded_by(rule, {*rule.op, node, tape, vars});
   const std::int32_t root_node = recorded.at(0).id().node;
-  for (std::size_t k = 0; k < recorded.size(); ++k) {
-    const ValueId id = recorded[k].id();
-    if (id.node == root_node) outputs.emplace_back(id.output, static_cast<std::int32_t>(k));
-  }
-  TapeSegment segment{tape, std::vector<bool>(tape.size(), true)};
-  segment.looks_through_all = true;
+  for (std::size_t k = 0; k < recorded.size(); ++k)
+    if (const ValueId id = recorded[k].id(); id.node == root_node)
+      outputs.emplace_back(id.output, static_cast<std::int32_t>(k));
+  const TapeSegment segment{.tape = tape, .nodes = std::vector<bool>(tape.size(), true), .looks_through_all = true};
   CanonicalForm form(segment);
   for (const Var& var : vars) inputs.push_back(form.of(var.id()));
   root = form.of(recorded[0].id());
   root_op = tape.node(root_node).op;
-  for (std::size_t i = 0; i < tape.size(); ++i) {
-    const TermId term = form.of({static_cast<std::int32_t>(i), 0});
-    if (form.terms[term].kind != Term::Kind::contraction) continue;
-    for (const auto& item : tape.node(i).attributes.items())
-      if (const auto attribute = attribute_of(item.second)) {
-        Equation equation{*attribute, {}};
-        for (const ValueId& input : tape.node(i).inputs) equation.operands.push_back(form.of(input));
-        equations.emplace(term, equation);
-      }
-  }
   terms = std::move(form.terms);
+  for (TermId id = 0; static_cast<std::size_t>(id) < terms.size(); ++id) {
+    parts.push_back(terms[id].parts);
+    if (terms[id].kind != Term::Kind::call)
+      std::stable_partition(parts.back().begin(), parts.back().end(),
+                            [&](const Term::Part& part) { return !input_of(part.term); });
+  }
 }
 
 std::optional<std::size_t> RulePattern::input_of(TermId term) const {
@@ -68,15 +72,8 @@ std::optional<std::size_t> RulePattern::input_of(TermId term) const {
 }
 
 std::optional<std::size_t> RulePattern::attribute_of(const Attribute& literal) const {
-  for (std::size_t i = 0; i < rule.attributes.items().size(); ++i) {
-    const auto& attribute = rule.attributes.items()[i];
-    const auto& specs = rule.op->attributes;
-    const auto is_its = [&](const AttributeSpec& each) { return each.name == attribute.first; };
-    const auto spec = std::find_if(specs.begin(), specs.end(), is_its);
-    const bool is_default = spec != specs.end() && spec->initial == attribute.second;
-    if (attribute.second == literal && !is_default) return i;
-  }
-  return std::nullopt;
+  const auto found = std::find(samples_.begin(), samples_.end(), literal);
+  return found == samples_.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - samples_.begin()));
 }
 
 const RulePattern& pattern_of(const FusionRule& rule) {

@@ -1,12 +1,8 @@
-#include "xtape/op/terms.hpp"
+#include "rewrite/terms.hpp"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-
-#include "base/arrays/mix.hpp"
-#include "xtape/op/op.hpp"
 
 namespace xtape {
 
@@ -14,67 +10,6 @@ namespace {
 /// Sums and products with more parts than this are not flattened, so that n nested sums take only O(n) time. No rule
 /// has as many parts.
 constexpr std::size_t most_parts = 8;
-constexpr std::size_t most_near = 16;  // the number of places in the order of the tape that a search tries
-
-std::size_t hash_of(const Attribute& value) {
-  return std::visit(
-      [](const auto& held) -> std::size_t {
-        using T = std::decay_t<decltype(held)>;
-        std::size_t hash = 0;
-        if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
-          for (const std::int64_t each : held) mix(hash, static_cast<std::size_t>(each));
-        } else if constexpr (std::is_same_v<T, NamedSizes>) {
-          // the order of attributes does not matter
-          for (const auto& each : held) hash += std::hash<std::string>()(each.name);
-        } else if constexpr (std::is_same_v<T, Dtype>) {
-          hash = static_cast<std::size_t>(held);
-        } else {
-          hash = std::hash<T>()(held);
-        }
-        return hash;
-      },
-      value);
-}
-
-}  // namespace
-
-std::size_t hash_of(const Attributes& attributes) {
-  std::size_t hash = 0;
-  for (const auto& item : attributes.items()) mix(hash, hash_of(item.second));
-  return hash;
-}
-
-namespace {
-std::size_t hash_of(const Term& term) {
-  std::size_t hash = static_cast<std::size_t>(term.kind);
-  mix(hash, reinterpret_cast<std::uintptr_t>(term.op));
-  const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number + 0.0); };  // + 0.0 turns -0 into 0
-  mix(hash, bits(term.number));
-  for (const Term::Part& part : term.parts) {
-    mix(hash, static_cast<std::size_t>(part.term));
-    mix(hash, bits(part.factor));
-  }
-  mix(hash, reinterpret_cast<std::uintptr_t>(&term.text));
-  mix(hash, (static_cast<std::size_t>(static_cast<std::uint32_t>(term.value.node)) << 8) ^
-                static_cast<std::size_t>(term.value.output) ^ (static_cast<std::size_t>(term.output) << 40));
-  mix(hash, term.draws);
-  mix(hash, hash_of(term.attributes));
-  return hash;
-}
-
-bool same_bits(double a, double b) {
-  return a == b || (a != a && b != b);
-}
-
-bool equal(const Term& a, const Term& b) {
-  const auto same_part = [](const Term::Part& x, const Term::Part& y) {
-    return x.term == y.term && x.factor == y.factor;
-  };
-  return a.kind == b.kind && a.op == b.op && same_bits(a.number, b.number) && a.value == b.value &&
-         &a.text == &b.text && a.output == b.output && a.draws == b.draws && &a.type == &b.type &&
-         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), same_part) &&
-         a.attributes == b.attributes;
-}
 
 /// Returns whether a literal may move within an expression of this dtype. With larger or smaller literals, an
 /// intermediate result could overflow or underflow in one order and not in the other.
@@ -91,28 +26,23 @@ bool before(const Term::Part& a, const Term::Part& b) {
   return a.term != b.term ? a.term < b.term : a.factor < b.factor;
 }
 
-/// Multiplies a product by a part. Exponents of equal terms are added if that does not change the domain: x * x is
-/// x ** 2, but sqrt(x) * sqrt(x) is not x.
-void multiply_into(Term::Parts& parts, const Term::Part& part) {
-  for (Term::Part& other : parts)
-    if (other.term == part.term && is_whole(other.factor) && is_whole(part.factor) &&
-        (other.factor > 0) == (part.factor > 0)) {
-      other.factor += part.factor;
-      return;
-    }
-  parts.push_back(part);
+/// Returns whether two factors of equal parts may be added: in a sum if nothing cancels, because x - x is not 0 if x is
+/// infinite; in a product if that does not change the domain, because sqrt(x) * sqrt(x) is not x.
+bool may_be_added(Term::Kind kind, double a, double b) {
+  return (a > 0) == (b > 0) && (kind == Term::Kind::sum || (is_whole(a) && is_whole(b)));
 }
 
-/// Adds a part to a sum. Coefficients of equal terms are added if nothing cancels: x - x is not 0 if x is infinite.
-void add_into(Term::Parts& parts, const Term::Part& part) {
-  for (Term::Part& other : parts)
-    if (other.term == part.term && other.factor * part.factor > 0) {
-      other.factor += part.factor;
-      return;
-    }
-  parts.push_back(part);
+std::size_t parts_of(const Term& term, Term::Kind kind) {
+  return term.kind == kind ? term.parts.size() : 1;
 }
 }  // namespace
+
+const TermOps& term_ops() {
+  const auto op = [](const char* name) -> const Op& { return builtin_ops().at(name); };
+  static const TermOps ops{op("broadcast_to"), op("einsum"),  op("logical_not"), op("masked_fill"),
+                           op("mean"),         op("reshape"), op("transpose")};
+  return ops;
+}
 
 std::string with_letters_in_order(std::string equation) {
   std::array<char, 256> renamed{};
@@ -129,90 +59,82 @@ std::string with_letters_in_order(std::string equation) {
   return equation;
 }
 
-std::size_t TermTable::TypeHash::operator()(const ValueType& type) const {
-  std::size_t hash = static_cast<std::size_t>(type.dtype);
-  for (const std::int64_t size : type.shape) mix(hash, static_cast<std::size_t>(size));
-  return hash;
-}
-
-TermId TermTable::intern(Term&& term) {
-  if (places_.size() <= 2 * size_) make_room();
-  const std::size_t whole = hash_of(term);
-  const auto hash = static_cast<std::uint32_t>(whole ^ (whole >> 32));
-  Place& place = place_of(term, hash);
-  if (place.term >= 0) return place.term;
-  if (term.op != nullptr && std::find(ops_.begin(), ops_.end(), term.op) == ops_.end()) ops_.push_back(term.op);
+TermId TermTable::add(Term&& term) {
+  if (std::find(ops_.begin(), ops_.end(), term.op) == ops_.end()) ops_.push_back(term.op);
   if (size_ % together == 0) blocks_.emplace_back().reserve(together);
   blocks_.back().push_back(std::move(term));
-  place = {hash, static_cast<TermId>(size_)};
   return static_cast<TermId>(size_++);
-}
-
-/// Returns the place of an equal term, or the free place for the term. The search begins at places that follow the
-/// order of the tape, so that the terms of nearby nodes have nearby places.
-TermTable::Place& TermTable::place_of(const Term& term, std::uint32_t hash) {
-  std::int32_t latest = std::max(term.value.node, 0);
-  for (const Term::Part& part : term.parts) latest = std::max(latest, part.term);
-  const std::size_t near = 2 * static_cast<std::size_t>(latest);
-  for (std::size_t tried = 0;; ++tried) {
-    Place& place = places_[((tried < most_near ? near : hash) + tried) & (places_.size() - 1)];
-    if (place.term < 0 || (place.hash == hash && equal((*this)[place.term], term))) return place;
-  }
-}
-
-/// Doubles the size of the hash table.
-void TermTable::make_room() {
-  std::vector<Place> before(std::max<std::size_t>(64, 2 * places_.size()));
-  before.swap(places_);
-  for (const Place& place : before)
-    if (place.term >= 0) place_of((*this)[place.term], place.hash) = place;
-}
-
-TermId TermTable::value(ValueId id, const ValueType& type) {
-  return intern({.kind = Term::Kind::value, .value = id, .type = stored(type)});
-}
-
-TermId TermTable::number(double number, const ValueType& type) {
-  return intern({.kind = Term::Kind::number, .number = number, .type = stored(type)});
 }
 
 TermId TermTable::call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs,
                        const ValueType& type, std::int32_t output, std::uint64_t draws) {
-  Term term{.kind = Term::Kind::call,
-            .output = output,
-            .op = &op,
-            .draws = draws,
-            .attributes = attributes,
-            .type = stored(type)};
-  term.parts.reserve(inputs.size());
+  Term term{
+      .kind = Term::Kind::call, .output = output, .op = &op, .draws = draws, .attributes = attributes, .type = type};
   for (const TermId input : inputs) term.parts.push_back({input});
-  return intern(std::move(term));
+  return add(std::move(term));
 }
 
-std::optional<double> TermTable::number_of(TermId id) const {
-  if ((*this)[id].kind == Term::Kind::number) return (*this)[id].number;
-  return std::nullopt;
+/// Returns whether two terms are equal as far as `depth` levels show. Equal calls that a program has recorded twice
+/// have two terms.
+bool TermTable::equal(TermId a, TermId b, int depth) const {
+  if (a == b) return true;
+  const Term &x = (*this)[a], &y = (*this)[b];
+  const auto same_part = [&](const Term::Part& p, const Term::Part& q) {
+    return p.factor == q.factor && equal(p.term, q.term, depth - 1);
+  };
+  return depth > 0 && x.kind == y.kind && x.kind > Term::Kind::number && x.op == y.op && x.number == y.number &&
+         x.output == y.output && x.draws == y.draws && x.text == y.text && x.parts.size() == y.parts.size() &&
+         x.attributes == y.attributes &&
+         std::equal(x.parts.begin(), x.parts.end(), y.parts.begin(), y.parts.end(), same_part);
 }
 
-TermId TermTable::product_of(double number, Term::Parts parts, const ValueType& type) {
-  if (parts.empty()) return this->number(number, type);
-  if (number == 1 && parts.size() == 1 && parts[0].factor == 1 && (*this)[parts[0].term].type == type)
-    return parts[0].term;
+void TermTable::merge(Term& whole, const Term::Part& part) const {
+  for (Term::Part& other : whole.parts)
+    if (may_be_added(whole.kind, other.factor, part.factor) && equal(other.term, part.term)) {
+      other.factor += part.factor;
+      return;
+    }
+  whole.parts.push_back(part);
+}
+
+void TermTable::flatten(Term& whole, const Term& inner, double factor, bool merges) const {
+  if (whole.kind == Term::Kind::sum)
+    whole.number += factor * inner.number;
+  else
+    whole.number *= factor == 1 ? inner.number : std::pow(inner.number, factor);
+  for (const Term::Part& part : inner.parts)
+    if (const Term::Part added{part.term, factor * part.factor}; merges)
+      merge(whole, added);
+    else
+      whole.parts.push_back(added);
+}
+
+/// Returns number * product of the parts. `rest` is the term of the product of the parts if there is one already.
+TermId TermTable::product_of(double number, Term::Parts parts, const ValueType& type, TermId rest) {
+  if (parts.empty()) return add({.kind = Term::Kind::number, .number = number, .type = type});
+  if (rest < 0 && parts.size() == 1 && parts[0].factor == 1) rest = parts[0].term;
+  if (rest >= 0 && (*this)[rest].type != type) rest = -1;
+  if (number == 1 && rest >= 0) return rest;
   std::sort(parts.begin(), parts.end(), before);
-  return intern({.kind = Term::Kind::product, .number = number, .parts = std::move(parts), .type = stored(type)});
+  return add({.kind = Term::Kind::product, .number = number, .parts = std::move(parts), .rest = rest, .type = type});
+}
+
+TermId TermTable::without_literal(TermId id) {
+  Term& term = at(id);
+  if (term.kind != Term::Kind::product || term.number == 1) return id;
+  if (term.rest < 0) term.rest = product_of(1, term.parts, term.type);
+  return term.rest;
 }
 
 Term::Part TermTable::split(TermId id) {
   const Term& term = (*this)[id];
-  if (term.kind != Term::Kind::product || term.number == 1 || !is_moderate(term.number, term.type.dtype))
-    return {id, 1};
-  const double number = term.number;
-  return {product_of(1, term.parts, term.type), number};
+  const bool splits = term.kind == Term::Kind::product && is_moderate(term.number, term.type.dtype);
+  return splits ? Term::Part{without_literal(id), term.number} : Term::Part{id, 1};
 }
 
 TermId TermTable::without_broadcast(TermId a, TermId other, const ValueType& type) const {
   const Term& term = (*this)[a];
-  if (term.kind != Term::Kind::broadcast) return a;
+  if (term.op != &term_ops().broadcast_to) return a;
   const TermId inner = term.parts[0].term;
   return broadcast_shapes({(*this)[inner].type.shape, (*this)[other].type.shape}) == type.shape ? inner : a;
 }
@@ -220,110 +142,85 @@ TermId TermTable::without_broadcast(TermId a, TermId other, const ValueType& typ
 TermId TermTable::sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type) {
   a = without_broadcast(a, b, type);
   b = without_broadcast(b, a, type);
-  Term result{.kind = Term::Kind::sum, .type = stored(type)};
-  result.parts.reserve(2);
   Term::Part operands[] = {split(a), split(b)};
   operands[0].factor *= a_factor;
   operands[1].factor *= b_factor;
-  const auto parts_of = [&](const Term::Part& operand) {
-    const Term& inner = (*this)[operand.term];
-    return inner.kind == Term::Kind::sum ? inner.parts.size() : 1;
-  };
-  const auto literal_in = [&](const Term::Part& operand) {
-    const Term& inner = (*this)[operand.term];
-    const bool has = inner.kind == Term::Kind::number || inner.kind == Term::Kind::sum;
-    return has ? operand.factor * inner.number : 0;
+  const Term* inner[] = {&(*this)[operands[0].term], &(*this)[operands[1].term]};
+  const auto literal_in = [&](int i) {
+    const bool has = inner[i]->kind == Term::Kind::number || inner[i]->kind == Term::Kind::sum;
+    return has ? operands[i].factor * inner[i]->number : 0;
   };
   // (x + c) - c rounds x, so literals that cancel are not merged.
-  const bool cancels = literal_in(operands[0]) * literal_in(operands[1]) < 0;
-  const bool flat = parts_of(operands[0]) + parts_of(operands[1]) <= most_parts && !cancels;
-  for (const Term::Part& operand : operands) {
-    const Term& inner = (*this)[operand.term];
-    if (inner.kind == Term::Kind::number) {
-      result.number += operand.factor * inner.number;
-    } else if (inner.kind == Term::Kind::sum && flat) {
-      result.number += operand.factor * inner.number;
-      for (const Term::Part& part : inner.parts) add_into(result.parts, {part.term, operand.factor * part.factor});
-    } else {
-      add_into(result.parts, operand);
-    }
-  }
-  if (result.parts.empty()) return number(result.number, type);
+  const bool flat = literal_in(0) * literal_in(1) >= 0 &&
+                    parts_of(*inner[0], Term::Kind::sum) + parts_of(*inner[1], Term::Kind::sum) <= most_parts;
+  Term result{.kind = Term::Kind::sum, .type = type};
+  for (int i = 0; i < 2; ++i)
+    if (inner[i]->kind == Term::Kind::number || (flat && inner[i]->kind == Term::Kind::sum))
+      flatten(result, *inner[i], operands[i].factor);
+    else
+      merge(result, operands[i]);
+  if (result.parts.empty()) return product_of(result.number, {}, type);
   std::sort(result.parts.begin(), result.parts.end(), before);
+  const auto moderate = [&](const Term::Part& part) { return is_moderate(part.factor, type.dtype); };
+  if (!std::all_of(result.parts.begin(), result.parts.end(), moderate) ||
+      (result.number != 0 && !is_moderate(result.number, type.dtype)))
+    return add(std::move(result));
   const double lead = result.parts[0].factor;
-  const auto moderate = [&](double number) { return is_moderate(number, type.dtype); };
-  if (!moderate(lead) || (result.number != 0 && !moderate(result.number)) ||
-      !std::all_of(result.parts.begin(), result.parts.end(), [&](const auto& part) { return moderate(part.factor); }))
-    return intern(std::move(result));
   for (Term::Part& part : result.parts) part.factor /= lead;
   result.number /= lead;
-  if (result.parts.size() == 1 && result.number == 0) return product_of(lead, {{result.parts[0].term, 1}}, type);
-  const TermId whole = intern(std::move(result));
-  return lead == 1 ? whole : product_of(lead, {{whole, 1}}, type);
+  const bool is_multiple = result.parts.size() == 1 && result.number == 0;
+  return product_of(lead, {{is_multiple ? result.parts[0].term : add(std::move(result))}}, type);
 }
 
 TermId TermTable::product(TermId a, TermId b, const ValueType& type) {
   a = without_broadcast(a, b, type);
   b = without_broadcast(b, a, type);
-  double number = 1;
-  Term::Parts parts;
-  parts.reserve(2);
-  const auto parts_of = [&](TermId id) {
-    return (*this)[id].kind == Term::Kind::product ? (*this)[id].parts.size() : 1;
-  };
-  const auto literal_in = [&](TermId id) {
-    const Term& term = (*this)[id];
+  const Term &x = (*this)[a], &y = (*this)[b];
+  const auto literal_in = [](const Term& term) {
     return term.kind == Term::Kind::number || term.kind == Term::Kind::product ? term.number : 1;
   };
-  const double first = literal_in(a), second = literal_in(b);
-  const bool apart = first != 1 && second != 1 && !(is_moderate(first, type.dtype) && is_moderate(second, type.dtype));
-  if (apart) return product_of(1, {{a, 1}, {b, 1}}, type);
-  const bool flat = parts_of(a) + parts_of(b) <= most_parts;
-  for (const TermId id : {a, b}) {
-    const Term& factor = (*this)[id];
-    if (factor.kind == Term::Kind::number) {
-      number *= factor.number;
-    } else if (factor.kind == Term::Kind::product && flat) {
-      number *= factor.number;
-      for (const Term::Part& part : factor.parts) multiply_into(parts, part);
-    } else {
-      multiply_into(parts, {id, 1});
-    }
-  }
-  return product_of(number, std::move(parts), type);
+  const double first = literal_in(x), second = literal_in(y);
+  if (first != 1 && second != 1 && !(is_moderate(first, type.dtype) && is_moderate(second, type.dtype)))
+    return product_of(1, {{a}, {b}}, type);
+  const bool flat = parts_of(x, Term::Kind::product) + parts_of(y, Term::Kind::product) <= most_parts;
+  Term result{.kind = Term::Kind::product, .number = 1, .type = type};
+  for (const TermId id : {a, b})
+    if (const Term& factor = (*this)[id];
+        factor.kind == Term::Kind::number || (flat && factor.kind == Term::Kind::product))
+      flatten(result, factor, 1);
+    else
+      merge(result, {id});
+  const TermId rest = x.kind == Term::Kind::number ? b : y.kind == Term::Kind::number ? a : -1;
+  return product_of(result.number, std::move(result.parts), type, rest < 0 ? rest : without_literal(rest));
 }
 
 TermId TermTable::power(TermId a, double exponent) {
   const Term& base = (*this)[a];
-  if (base.kind == Term::Kind::number) return number(std::pow(base.number, exponent), base.type);
-  if (base.kind != Term::Kind::product) return product_of(1, {{a, exponent}}, base.type);
+  const bool moderate = base.number == 1 || is_moderate(base.number, base.type.dtype);
+  if (base.kind == Term::Kind::number) return product_of(std::pow(base.number, exponent), {}, base.type);
+  if (base.kind != Term::Kind::product || !moderate) return product_of(1, {{a, exponent}}, base.type);
   const auto multiplies = [&](const Term::Part& part) {
     return (is_whole(exponent) && is_whole(part.factor)) || exponent == -1 ||
            (part.factor == -1 && base.parts.size() == 1);
   };
-  const bool moderate = base.number == 1 || is_moderate(base.number, base.type.dtype);
-  if (moderate && std::all_of(base.parts.begin(), base.parts.end(), multiplies) &&
-      (is_whole(exponent) || base.number > 0)) {
-    Term::Parts parts = base.parts;
-    for (Term::Part& part : parts) part.factor *= exponent;
-    return product_of(std::pow(base.number, exponent), std::move(parts), base.type);
+  if (std::all_of(base.parts.begin(), base.parts.end(), multiplies) && (is_whole(exponent) || base.number > 0)) {
+    Term result{.kind = Term::Kind::product, .number = 1, .type = base.type};
+    flatten(result, base, exponent);
+    return product_of(result.number, std::move(result.parts), base.type);
   }
-  if (!(base.number > 0) || !is_moderate(base.number, base.type.dtype))
-    return product_of(1, {{a, exponent}}, base.type);
-  const TermId rest = product_of(1, base.parts, base.type);
-  return product_of(std::pow(base.number, exponent), {{rest, exponent}}, base.type);
+  if (!(base.number > 0)) return product_of(1, {{a, exponent}}, base.type);
+  return product_of(std::pow(base.number, exponent), {{without_literal(a), exponent}}, base.type);
 }
 
 TermId TermTable::scaled(TermId a, double factor) {
   const Term& term = (*this)[a];
-  if (term.kind == Term::Kind::number) return number(term.number * factor, term.type);
-  if (term.kind == Term::Kind::product) return product_of(term.number * factor, term.parts, term.type);
-  return product_of(factor, {{a, 1}}, term.type);
+  if (term.kind == Term::Kind::number) return product_of(term.number * factor, {}, term.type);
+  if (term.kind != Term::Kind::product) return product_of(factor, {{a}}, term.type);
+  return product_of(term.number * factor, term.parts, term.type, without_literal(a));
 }
 
 TermId TermTable::contraction(const std::vector<TermId>& operands, const std::string& equation, const ValueType& type) {
-  std::vector<std::pair<TermId, std::string>> sorted;
-  sorted.reserve(operands.size());
+  Term whole{.kind = Term::Kind::call, .op = &term_ops().einsum, .type = type};
   double number = 1;
   std::size_t begin = 0;
   for (const TermId operand : operands) {
@@ -332,78 +229,64 @@ TermId TermTable::contraction(const std::vector<TermId>& operands, const std::st
     begin = end + 1;
     Term::Part part = split(operand);
     number *= part.factor;
-    for (const Term* inner = &(*this)[part.term]; inner->kind == Term::Kind::transposed; inner = &(*this)[part.term]) {
+    for (const Term* inner = &(*this)[part.term]; inner->op == &term_ops().transpose; inner = &(*this)[part.term]) {
       std::string of_inner = letters;
       for (std::size_t i = 0; i < letters.size(); ++i) of_inner[inner->text[i]] = letters[i];
       letters = of_inner;
       part.term = inner->parts[0].term;
     }
-    const auto comes_after = [&](const auto& other) { return other.first > part.term; };
-    sorted.emplace(std::find_if(sorted.begin(), sorted.end(), comes_after), part.term, std::move(letters));
+    whole.text += (whole.parts.empty() ? "" : ",") + letters;
+    whole.parts.push_back({part.term});
   }
-  Term::Parts parts;
-  std::string written;
-  for (const auto& [operand, letters] : sorted) {
-    written += (parts.empty() ? "" : ",") + letters;
-    parts.push_back({operand});
-  }
-  written += "->" + equation.substr(equation.find('>') + 1);
-  const TermId whole = intern({.kind = Term::Kind::contraction,
-                               .parts = std::move(parts),
-                               .text = stored(with_letters_in_order(std::move(written))),
-                               .type = stored(type)});
-  return number == 1 ? whole : product_of(number, {{whole, 1}}, type);
+  whole.text = with_letters_in_order(whole.text + equation.substr(equation.find('-')));
+  return product_of(number, {{add(std::move(whole))}}, type);
 }
 
-TermId TermTable::reshaped(TermId a, const ValueType& type, const Op& reshape) {
-  const Term::Part part = split(a);
-  TermId inner = part.term;
-  while ((*this)[inner].kind == Term::Kind::reshaped) inner = (*this)[inner].parts[0].term;
-  if ((*this)[inner].type == type) return scaled(inner, part.factor);
-  if ((*this)[inner].kind == Term::Kind::number) return number((*this)[inner].number * part.factor, type);
-  Term term{.kind = Term::Kind::reshaped, .op = &reshape, .parts = {{inner}}, .type = stored(type)};
-  term.attributes.set("shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end()));
-  return scaled(intern(std::move(term)), part.factor);
+TermId TermTable::reshaped(TermId a, const ValueType& type) {
+  const Op& reshape = term_ops().reshape;
+  auto [inner, factor] = split(a);
+  while ((*this)[inner].op == &reshape) inner = (*this)[inner].parts[0].term;
+  const Term& from = (*this)[inner];
+  if (from.type == type) return scaled(inner, factor);
+  if (from.kind == Term::Kind::number) return product_of(from.number * factor, {}, type);
+  return scaled(
+      call(reshape, {{"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}}, {inner}, type),
+      factor);
 }
 
-TermId TermTable::transposed(TermId a, const std::vector<std::size_t>& axes, const ValueType& type) {
-  const Term::Part part = split(a);
-  const Term& inner = (*this)[part.term];
-  std::string order;
-  for (const std::size_t axis : axes) order += static_cast<char>(axis);
-  if (inner.kind == Term::Kind::contraction) {
-    const std::size_t arrow = inner.text.find('>') + 1;
-    std::string equation = inner.text.substr(0, arrow);
-    for (const char axis : order) equation += inner.text[arrow + static_cast<std::size_t>(axis)];
+TermId TermTable::transposed(TermId a, std::string axes, const ValueType& type) {
+  const auto [inner, factor] = split(a);
+  const Term& from = (*this)[inner];
+  if (from.op == &term_ops().einsum) {
+    const std::size_t arrow = from.text.find('>') + 1;
+    std::string equation = from.text.substr(0, arrow);
+    for (const char axis : axes) equation += from.text[arrow + static_cast<std::size_t>(axis)];
     std::vector<TermId> operands;
-    for (const Term::Part& each : inner.parts) operands.push_back(each.term);
-    return scaled(contraction(operands, equation, type), part.factor);
+    for (const Term::Part& each : from.parts) operands.push_back(each.term);
+    return scaled(contraction(operands, equation, type), factor);
   }
-  const bool again = inner.kind == Term::Kind::transposed;
-  const TermId from = again ? inner.parts[0].term : part.term;
-  for (char& axis : order) axis = again ? inner.text[axis] : axis;
-  if (std::is_sorted(order.begin(), order.end())) return again ? scaled(from, part.factor) : a;
-  Term term{.kind = Term::Kind::transposed, .parts = {{from}}, .text = stored(order), .type = stored(type)};
-  return scaled(intern(std::move(term)), part.factor);
+  const bool again = from.op == &term_ops().transpose;
+  if (again)
+    for (char& axis : axes) axis = from.text[static_cast<std::size_t>(axis)];
+  const TermId source = again ? from.parts[0].term : inner;
+  if (std::is_sorted(axes.begin(), axes.end())) return scaled(source, factor);
+  Term term{.kind = Term::Kind::call, .op = &term_ops().transpose, .text = std::move(axes), .type = type};
+  term.parts.push_back({source});
+  return scaled(add(std::move(term)), factor);
 }
 
-TermId TermTable::broadcast(TermId a, const ValueType& type) {
-  if ((*this)[a].type == type) return a;
-  return intern({.kind = Term::Kind::broadcast, .parts = {{a}}, .type = stored(type)});
+TermId TermTable::filled(TermId a, TermId mask, double value, const ValueType& type) {
+  auto [inner, factor] = split(a);
+  const double quotient = value / factor;  // a positive factor preserves the sign of infinities and 0
+  if (!(factor > 0) || std::isinf(quotient) != std::isinf(value) || (quotient == 0) != (value == 0))
+    return call(term_ops().masked_fill, {{"value", value}}, {a, mask}, type);
+  return scaled(call(term_ops().masked_fill, {{"value", quotient}}, {inner, mask}, type), factor);
 }
 
-TermId CanonicalCall::as_it_stands() const {
-  return terms.call(*node.op, node.attributes, inputs, type(), output, node.op->random ? node.site.key : 0);
-}
-
-std::vector<std::int64_t> CanonicalCall::from_the_back(const std::vector<std::int64_t>& axes) const {
-  const auto rank = static_cast<std::int64_t>(terms[inputs[0]].type.shape.size());
-  std::vector<std::int64_t> result;
-  for (const std::int64_t axis : axes) result.push_back(axis < 0 ? axis : axis - rank);
-  if (axes.empty())
-    for (std::int64_t axis = -rank; axis < 0; ++axis) result.push_back(axis);
-  std::sort(result.begin(), result.end());
-  return result;
+TermId TermTable::opposite(TermId mask) {
+  const Term& term = (*this)[mask];
+  const Op& negation = term_ops().logical_not;
+  return term.op == &negation ? term.parts[0].term : call(negation, {}, {mask}, term.type);
 }
 
 }  // namespace xtape

@@ -4,7 +4,6 @@
 
 #include "play.hpp"
 #include "xtape/op/op.hpp"
-#include "xtape/op/terms.hpp"
 #include "xtape/scan.hpp"
 #include "xtape/text.hpp"
 
@@ -17,7 +16,6 @@ TEST_CASE("names of the version before still mean what the new ones mean") {
   CHECK(std::is_same<Call, OpCall>::value);
   CHECK(std::is_same<Cell, ScanFunction>::value);
   CHECK(std::is_same<Rule, FusionRule>::value);
-  CHECK(std::is_same<Terms, TermTable>::value);
   Tape tape;
   const Var y = var(tape.constant({1, 2, 3, 6}), {0}, true, 1);  // [1]
   const auto [total, count] = cross_entropy(zeros(tape, {2, 3}), tape.constant({0, 1}), 0);

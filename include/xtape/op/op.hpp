@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "xtape/op/lowering.hpp"
-#include "xtape/op/terms.hpp"
 
 namespace xtape {
 
@@ -158,10 +157,6 @@ struct Op {
   /// input is a product that Lowering::scales describes. The scale has the rank of the input.
   std::function<Var(const Node&, const Vars& inputs, std::size_t input, const Var& scale)> scaled = {};
 
-  /// Returns the canonical term of an output of a call. Rules use terms to recognise equal computations in different
-  /// forms (terms.hpp). Must not throw. If empty, two calls are equal if their ops, attributes and inputs are equal.
-  std::function<TermId(const CanonicalCall&)> canonical = {};
-
   // Traits.
   bool differentiable = true;  ///< If false, no gradient flows through the op (comparisons, argmax …).
   /// Whether the op draws random numbers. They are a function of the seed, the key of the site, the step and the
@@ -190,7 +185,7 @@ const Op& parameter_op();
 const Op& constant_op();
 
 /// A fusion rule: one call of `op` replaces calls that compute the same result. The pattern of the rule records these
-/// calls. Matching uses canonical form (terms.hpp), so it does not depend on how the calls are written. `grad` and
+/// calls. Matching uses canonical form, so it does not depend on how the calls are written. `grad` and
 /// players apply the rules of the tape's table.
 struct FusionRule {
   std::string name;

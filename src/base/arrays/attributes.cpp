@@ -1,5 +1,9 @@
 #include "xtape/attributes.hpp"
 
+#include <functional>
+
+#include "base/arrays/mix.hpp"
+
 namespace xtape {
 
 bool operator==(const ValueType& a, const ValueType& b) {
@@ -60,6 +64,34 @@ std::string to_string(const Attribute& value) {
     }
   };
   return std::visit(Visitor{}, value);
+}
+
+namespace {
+std::size_t hash_of(const Attribute& value) {
+  return std::visit(
+      [](const auto& held) -> std::size_t {
+        using T = std::decay_t<decltype(held)>;
+        std::size_t hash = 0;
+        if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+          for (const std::int64_t each : held) mix(hash, static_cast<std::size_t>(each));
+        } else if constexpr (std::is_same_v<T, NamedSizes>) {
+          // the order of attributes does not matter
+          for (const auto& each : held) hash += std::hash<std::string>()(each.name);
+        } else if constexpr (std::is_same_v<T, Dtype>) {
+          hash = static_cast<std::size_t>(held);
+        } else {
+          hash = std::hash<T>()(held);
+        }
+        return hash;
+      },
+      value);
+}
+}  // namespace
+
+std::size_t hash_of(const Attributes& attributes) {
+  std::size_t hash = 0;
+  for (const auto& item : attributes.items()) mix(hash, hash_of(item.second));
+  return hash;
 }
 
 }  // namespace xtape

@@ -1,10 +1,15 @@
 /// Hashes of several numbers and texts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace xtape {
+
+class Attributes;
+/// Returns a hash of the values of attributes. Equal attributes have equal hashes.
+std::size_t hash_of(const Attributes& attributes);
 
 /// Adds a number to a hash. The order of the numbers matters.
 inline void mix(std::uint64_t& hash, std::uint64_t value) {

@@ -26,11 +26,6 @@ inline Op along_axis_op(const std::string& name, const std::string& doc, std::ve
   };
   op.batch = batch_along();
   op.lowering.kernel = kernel_by_name;
-  op.canonical = [](const CanonicalCall& call) {
-    TermTable& terms = call.terms;
-    return terms.call(*call.node.op, {{"axis", call.from_the_back({call.attributes().get<std::int64_t>("axis")})[0]}},
-                      call.inputs, call.type());
-  };
   for (std::size_t i = operands; i-- > 0;) op.lowering.overwrites.push_back(static_cast<int>(i));
   return op;
 }

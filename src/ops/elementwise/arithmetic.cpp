@@ -13,14 +13,11 @@ namespace xtape {
 namespace {
 const Op& add_op() {
   static const Op entry = [] {
-    Op op = binary(
-        "add", "a + b. Integers wrap.",
-        [](const GradientCall& call) {
-          const Var g = call.cotangent();
-          return per_operand(
-              call, [&] { return g; }, [&] { return g; });
-        },
-        [](const CanonicalCall& call) { return call.terms.sum(call.inputs[0], 1, call.inputs[1], 1, call.type()); });
+    Op op = binary("add", "a + b. Integers wrap.", [](const GradientCall& call) {
+      const Var g = call.cotangent();
+      return per_operand(
+          call, [&] { return g; }, [&] { return g; });
+    });
     op.lowering.adds = true;
     return op;
   }();
@@ -28,27 +25,21 @@ const Op& add_op() {
 }
 
 const Op& sub_op() {
-  static const Op entry = binary(
-      "sub", "a - b. Integers wrap.",
-      [](const GradientCall& call) {
-        const Var g = call.cotangent();
-        return per_operand(
-            call, [&] { return g; }, [&] { return -g; });
-      },
-      [](const CanonicalCall& call) { return call.terms.sum(call.inputs[0], 1, call.inputs[1], -1, call.type()); });
+  static const Op entry = binary("sub", "a - b. Integers wrap.", [](const GradientCall& call) {
+    const Var g = call.cotangent();
+    return per_operand(
+        call, [&] { return g; }, [&] { return -g; });
+  });
   return entry;
 }
 
 const Op& mul_op() {
   static const Op entry = [] {
-    Op op = binary(
-        "mul", "a * b. Integers wrap.",
-        [](const GradientCall& call) {
-          const Var g = call.cotangent();
-          return per_operand(
-              call, [&] { return g * call.inputs[1]; }, [&] { return g * call.inputs[0]; });
-        },
-        [](const CanonicalCall& call) { return call.terms.product(call.inputs[0], call.inputs[1], call.type()); });
+    Op op = binary("mul", "a * b. Integers wrap.", [](const GradientCall& call) {
+      const Var g = call.cotangent();
+      return per_operand(
+          call, [&] { return g * call.inputs[1]; }, [&] { return g * call.inputs[0]; });
+    });
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
       const Var squares = inputs[0].id() == inputs[1].id() ? square_of_root(inputs[0]) : Var();
       return squares.empty() ? record_call(tape, self, inputs, attributes) : Vars{squares};
@@ -60,16 +51,12 @@ const Op& mul_op() {
 
 const Op& div_op() {
   static const Op entry = [] {
-    Op op = binary(
-        "div", "a / b, true division. Integers are first cast to the tape's default dtype.",
-        [](const GradientCall& call) {
-          const Var g = call.cotangent() / call.inputs[1];
-          return per_operand(
-              call, [&] { return g; }, [&] { return -(g * call.outputs[0]); });
-        },
-        [](const CanonicalCall& call) {
-          return call.terms.product(call.inputs[0], call.terms.power(call.inputs[1], -1), call.type());
-        });
+    Op op = binary("div", "a / b, true division. Integers are first cast to the tape's default dtype.",
+                   [](const GradientCall& call) {
+                     const Var g = call.cotangent() / call.inputs[1];
+                     return per_operand(
+                         call, [&] { return g; }, [&] { return -(g * call.outputs[0]); });
+                   });
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
       Vars floats = inputs;
       for (Var& input : floats)
@@ -145,12 +132,6 @@ const Op& pow_op() {
             return g * where(flat, 0, call.outputs[0] * log(where(flat, 1, a)));
           };
           return per_operand(call, to_a, to_b);
-        },
-        [](const CanonicalCall& call) {
-          const std::optional<double> exponent = call.terms.number_of(call.inputs[1]);
-          return exponent && call.node.outputs[0] == call.terms[call.inputs[0]].type
-                     ? call.terms.power(call.inputs[0], *exponent)
-                     : call.as_it_stands();
         });
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
       const double exponent = known_scalar(inputs[1]);
@@ -166,9 +147,8 @@ const Op& pow_op() {
 }
 
 const Op& neg_op() {
-  static const Op entry = unary(
-      "neg", "-x. Integers wrap.", [](const GradientCall& call) { return Vars{-call.cotangent()}; },
-      [](const CanonicalCall& call) { return call.terms.scaled(call.inputs[0], -1); });
+  static const Op entry =
+      unary("neg", "-x. Integers wrap.", [](const GradientCall& call) { return Vars{-call.cotangent()}; });
   return entry;
 }
 
@@ -190,10 +170,8 @@ const Op& floor_op() {
 
 const Op& square_op() {
   static const Op entry = [] {
-    Op op = unary(
-        "square", "x * x. Integers wrap.",
-        [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; },
-        [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 2); });
+    Op op = unary("square", "x * x. Integers wrap.",
+                  [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; });
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
       const Var squares = square_of_root(inputs[0]);

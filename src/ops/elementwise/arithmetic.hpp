@@ -36,16 +36,8 @@ inline std::vector<ValueType> same_number_dtype(const OpCall& call) {
   return same_dtype(call);
 }
 
-using CanonicalRule = TermId (*)(const CanonicalCall&);
-
-/// Applies `rule` to calls on floats only. Integer arithmetic wraps, so calls on integers are not rewritten.
-inline auto of_floats(CanonicalRule rule) {
-  return
-      [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
-}
-
 /// Defines an elementwise op of two numbers of one dtype that broadcast together.
-inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
+inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -53,13 +45,12 @@ inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient
   op.shape = same_number_dtype;
   op.lowering.tile = tile_by_name;
   op.gradient = gradient;
-  if (canonical != nullptr) op.canonical = of_floats(canonical);
   op.lowering.overwrites = {0, 1};
   return op;
 }
 
 /// Defines an elementwise op of one number. If there is no `gradient`, the op is not differentiable.
-inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
+inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -68,7 +59,6 @@ inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient,
   op.lowering.tile = tile_by_name;
   op.gradient = gradient;
   op.differentiable = gradient != nullptr;
-  if (canonical != nullptr) op.canonical = of_floats(canonical);
   op.lowering.overwrites = {0};
   return op;
 }

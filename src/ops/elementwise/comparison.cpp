@@ -66,22 +66,12 @@ const Op& logical_or_op() {
       logic("logical_or", "True where a or b is true, or both are.", {{"a", Accept::mask}, {"b", Accept::mask}});
   return entry;
 }
-}  // namespace
 
 const Op& logical_not_op() {
-  static const Op entry = [] {
-    Op op = logic("logical_not", "True where x is false.", {{"x", Accept::mask}});
-    op.canonical = [](const CanonicalCall& call) { return opposite_term(call.terms, call.inputs[0]); };
-    return op;
-  }();
+  static const Op entry = logic("logical_not", "True where x is false.", {{"x", Accept::mask}});
   return entry;
 }
-
-TermId opposite_term(TermTable& terms, TermId mask) {
-  const Term& term = terms[mask];
-  return term.op == &logical_not_op() ? term.parts[0].term
-                                      : terms.call(logical_not_op(), {}, {mask}, ValueType(term.type));
-}
+}  // namespace
 
 Var equal(const Operand& a, const Operand& b) {
   return apply(equal_op(), {a, b})[0];

@@ -23,12 +23,9 @@ Op function(const char* name, const char* doc, ElementwiseGradient gradient) {
 }
 
 const Op& sqrt_op() {
-  static const Op entry = [] {
-    Op op = function("sqrt", "The square root of x; NaN where x is negative.",
-                     [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
-    op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 0.5); };
-    return op;
-  }();
+  static const Op entry =
+      function("sqrt", "The square root of x; NaN where x is negative.",
+               [](const GradientCall& call) { return Vars{call.cotangent() * 0.5 / call.outputs[0]}; });
   return entry;
 }
 
@@ -39,7 +36,6 @@ const Op& rsqrt_op() {
       return Vars{call.cotangent() * (square(y) * y * -0.5)};
     });
     op.expand = [](const ExpandCall& call) { return Vars{1 / sqrt(call.inputs[0])}; };
-    op.canonical = [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], -0.5); };
     return op;
   }();
   return entry;

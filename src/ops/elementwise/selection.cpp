@@ -10,10 +10,6 @@
 namespace xtape {
 
 namespace {
-/// Returns the term that is `value` where the mask is true and x elsewhere. A positive factor of x becomes a factor of
-/// the whole term.
-TermId filled_term(TermTable& terms, TermId x, TermId mask, double value, const ValueType& type);
-
 const Op& where_op() {
   static const Op entry{
       .name = "where",
@@ -34,16 +30,6 @@ const Op& where_op() {
             if (call.needs[1]) gradients[1] = sum_to(where(condition, g, 0), call.inputs[1].shape());
             if (call.needs[2]) gradients[2] = sum_to(where(condition, 0, g), call.inputs[2].shape());
             return gradients;
-          },
-      .canonical =
-          [](const CanonicalCall& call) {
-            TermTable& terms = call.terms;
-            const TermId mask = call.inputs[0], a = call.inputs[1], b = call.inputs[2];
-            if (!is_floating(call.type().dtype)) return call.as_it_stands();
-            if (const auto value = terms.number_of(a)) return filled_term(terms, b, mask, *value, call.type());
-            if (const auto value = terms.number_of(b))
-              return filled_term(terms, a, opposite_term(terms, mask), *value, call.type());
-            return call.as_it_stands();
           },
       .lowering = {.tile = tile_by_name, .overwrites = {0, 1, 2}}};
   return entry;
@@ -70,23 +56,8 @@ const Op& masked_fill_op() {
             const Var value = tape.constant(call.attributes().number("value"), call.inputs[0].dtype());
             return Vars{where(call.inputs[1], value, call.inputs[0])};
           },
-      .canonical =
-          [](const CanonicalCall& call) {
-            if (!is_floating(call.type().dtype)) return call.as_it_stands();
-            return filled_term(call.terms, call.inputs[0], call.inputs[1],
-                               call.attributes().number("value").as<double>(), call.type());
-          },
       .lowering = {.tile = tile_by_name, .overwrites = {0}}};
   return entry;
-}
-
-TermId filled_term(TermTable& terms, TermId x, TermId mask, double value, const ValueType& type) {
-  const Term::Part part = terms.split(x);
-  const double quotient = value / part.factor;  // a positive factor preserves the sign of infinities and 0
-  const bool factor = part.factor > 0 && std::isinf(quotient) == std::isinf(value) && (quotient == 0) == (value == 0);
-  const TermId filled =
-      terms.call(masked_fill_op(), {{"value", factor ? quotient : value}}, {factor ? part.term : x, mask}, type);
-  return factor ? terms.scaled(filled, part.factor) : filled;
 }
 
 const Op& cast_op() {

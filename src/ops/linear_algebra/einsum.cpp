@@ -265,11 +265,6 @@ const Op& einsum_op() {
                                   node.attributes.get<std::string>("equation"));
           },
       .scaled = scaled_product,
-      .canonical =
-          [](const CanonicalCall& call) {
-            if (!is_floating(call.type().dtype)) return call.as_it_stands();
-            return call.terms.contraction(call.inputs, call.attributes().get<std::string>("equation"), call.type());
-          },
       .lowering = {.kernel = kernel_by_name,
                    .strided_in = true,
                    .strided_out = true,

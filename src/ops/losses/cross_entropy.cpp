@@ -79,18 +79,6 @@ Vars batch_cross_entropy(const BatchCall& call) {
   return {summed(losses), summed(cast(real, Dtype::int64)), total};
 }
 
-/// Removes a reshape of the logits that keeps their last axis, because the rows may have any number of axes.
-TermId canonical_cross_entropy(const CanonicalCall& call) {
-  TermTable& terms = call.terms;
-  const Term logits = terms[call.inputs[0]];
-  if (logits.kind != Term::Kind::reshaped || call.output == 2) return call.as_it_stands();
-  const ValueType of_logits = terms[logits.parts[0].term].type;
-  if (of_logits.shape.empty() || of_logits.shape.back() != logits.type.shape.back()) return call.as_it_stands();
-  const TermId targets =
-      reshaped_term(terms, call.inputs[1], {terms[call.inputs[1]].type.dtype, without_last(of_logits.shape)});
-  return terms.call(*call.node.op, call.attributes(), {logits.parts[0].term, targets}, call.type(), call.output);
-}
-
 Vars expand_cross_entropy_grad(const ExpandCall& call) {
   const Var& logits = call.inputs[0];
   const Var& targets = call.inputs[1];
@@ -158,7 +146,6 @@ const Op& cross_entropy_op() {
           },
       .batch = batch_cross_entropy,
       .expand = expand_cross_entropy,
-      .canonical = canonical_cross_entropy,
       .lowering = {.kernel = kernel_by_name}};
   return entry;
 }

@@ -1,4 +1,4 @@
-/// Ops, terms and recordings that the gradients, expansions and canonical forms of several ops share.
+/// Ops and recordings that the gradients and expansions of several ops share.
 #pragma once
 
 #include <cstddef>
@@ -72,16 +72,6 @@ bool runs_on_any_dtype(const Op& op);
 /// arrays, its expansion computes in float32 and rounds the results, as the op's kernel would. In float16, squares of
 /// numbers above 256 would be infinite.
 Vars expansion(const ExpandCall& call);
-
-const Op& reshape_op();
-const Op& logical_not_op();
-
-/// Returns the term of `x` reshaped to the shape of `type`.
-TermId reshaped_term(TermTable& terms, TermId x, const ValueType& type);
-/// Returns the term of the negation of a mask.
-TermId opposite_term(TermTable& terms, TermId mask);
-/// Returns the term of the mean of `x` over `axes`. The axes are negative, and they stay with size 1.
-TermId mean_term(TermTable& terms, TermId x, const std::vector<std::int64_t>& axes);
 
 /// Records x[..., first:last, ...] along an axis.
 Var part_along(const Var& x, std::size_t axis, std::int64_t first, std::int64_t last);

@@ -58,15 +58,6 @@ const Op& var_op() {
       if (call.attributes().get<std::int64_t>("correction") == 0) return Vars{mean(squares, axis, keepdims)};
       return Vars{sum(squares, axis, keepdims) / divisor(x.shape(), call.attributes())};
     };
-    op.canonical = [](const CanonicalCall& call) {
-      TermTable& terms = call.terms;
-      const TermId x = call.inputs[0];
-      const ValueType type = terms[x].type;
-      if (call.attributes().get<std::int64_t>("correction") != 0) return call.as_it_stands();
-      const std::vector<std::int64_t> axes = call.from_the_back(axis_of(call.attributes()));
-      const TermId centred = terms.sum(x, 1, mean_term(terms, x, axes), -1, type);
-      return reshaped_term(terms, mean_term(terms, terms.power(centred, 2), axes), call.type());
-    };
     return op;
   }();
   return entry;

@@ -56,16 +56,6 @@ Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes) 
 }
 
 namespace {
-/// Returns the canonical term: the reduction over negative axes with keepdims. A reshape gives it the type of the call.
-TermId canonical_reduction(const CanonicalCall& call) {
-  const ValueType& of = call.terms[call.inputs[0]].type;
-  const auto& axes = call.attributes().get<std::vector<std::int64_t>>("axis");
-  const ValueType kept{call.type().dtype, reduced_shape(of.shape, reduced_axes(axes, of.shape.size()), true)};
-  const TermId term =
-      call.terms.call(*call.node.op, {{"axis", call.from_the_back(axes)}, {"keepdims", true}}, call.inputs, kept);
-  return reshaped_term(call.terms, term, call.type());
-}
-
 /// Defines a reduction without its gradient.
 Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   Op op;
@@ -74,7 +64,6 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   op.inputs = {{"x", accept}};
   op.attributes = reduction_attributes();
   op.batch = batch_axes();
-  op.canonical = canonical_reduction;
   op.shape = [kind](const OpCall& call) -> std::vector<ValueType> {
     const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
     const bool extreme = kind == Reduction::maximum || kind == Reduction::minimum;
@@ -180,12 +169,6 @@ Var reduce(const Op& op, const Argument& x, const Axes& axis, bool keepdims) {
   return apply(op, {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
 }
 }  // namespace
-
-TermId mean_term(TermTable& terms, TermId x, const std::vector<std::int64_t>& axes) {
-  ValueType type = terms[x].type;
-  type.shape = reduced_shape(type.shape, reduced_axes(axes, type.shape.size()), true);
-  return terms.call(mean_op(), {{"axis", axes}, {"keepdims", true}}, {x}, type);
-}
 
 Var sum(const Argument& x, const Axes& axis, bool keepdims) {
   return reduce(sum_op(), x, axis, keepdims);

@@ -39,7 +39,6 @@ const Op& broadcast_to_op() {
             shape.insert(0, call.size);
             return Vars{broadcast_to(reshape(x, aligned), shape)};
           },
-      .canonical = [](const CanonicalCall& call) { return call.terms.broadcast(call.inputs[0], call.type()); },
       .lowering = {.view = [](const OpCall& call, const Layout& layout) {
         return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
       }}};

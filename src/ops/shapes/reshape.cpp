@@ -111,11 +111,6 @@ Vars batch_reshaped(const BatchCall& call) {
   return {reshape(call.inputs[0], shape)};
 }
 
-TermId canonical_reshape(const CanonicalCall& call) {
-  return reshaped_term(call.terms, call.inputs[0], call.type());
-}
-}  // namespace
-
 const Op& reshape_op() {
   static const Op entry{
       .name = "reshape",
@@ -129,18 +124,12 @@ const Op& reshape_op() {
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
-      .canonical = canonical_reshape,
       .lowering = {
           .view = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
           .unview = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
   return entry;
 }
 
-TermId reshaped_term(TermTable& terms, TermId x, const ValueType& type) {
-  return terms.reshaped(x, type, reshape_op());
-}
-
-namespace {
 const Op& expand_dims_op() {
   static const Op entry{
       .name = "expand_dims",
@@ -156,7 +145,6 @@ const Op& expand_dims_op() {
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
-      .canonical = canonical_reshape,
       .lowering = {
           .view =
               [](const OpCall& call, Layout layout) {
@@ -186,7 +174,6 @@ const Op& squeeze_op() {
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
-      .canonical = canonical_reshape,
       .lowering = {
           .view =
               [](const OpCall& call, const Layout& layout) {

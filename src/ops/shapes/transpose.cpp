@@ -56,12 +56,6 @@ const Op& transpose_op() {
             return Vars{transpose(call.cotangent(), inverse)};
           },
       .batch = batch_transposed,
-      .canonical =
-          [](const CanonicalCall& call) {
-            const std::size_t rank = call.type().shape.size();
-            return call.terms.transposed(
-                call.inputs[0], order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank), call.type());
-          },
       .lowering = {.view =
                        [](const OpCall& call, const Layout& layout) {
                          Layout result{{}, {}, layout.offset};

@@ -7,7 +7,6 @@
 #include "tape/graph.hpp"
 #include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
-#include "xtape/op/terms.hpp"
 
 namespace xtape {
 

@@ -14,12 +14,12 @@ namespace {
 /// gradient.
 class Fuse {
  public:
-  explicit Fuse(Program& program, bool near = false)
+  explicit Fuse(Program& program, bool finds_misses = false)
       : program_(program),
         fusions_(
             ops_of(program.tape),
             {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions},
-            near) {}
+            finds_misses) {}
 
   void run() {
     const auto is_marked = [&](std::int32_t index) { return program_.node(index).fused; };
@@ -48,25 +48,25 @@ class Fuse {
   /// apply if no node outside of the fusion read an interior value.
   struct Twin {
     const Fusion* fusion = nullptr;
-    bool open = false;  ///< True if the rule does not apply. The call and its gradient are then expanded.
+    bool prevented = false;  ///< True if the rule does not apply. The call and its gradient are then expanded.
   };
 
   void find_twins() {
     twins_.resize(program_.tape.size());
-    const auto pair = [&](const std::vector<Fusion>& fusions, bool open) {
+    const auto pair = [&](const std::vector<Fusion>& fusions, bool prevented) {
       for (const Fusion& fusion : fusions)
         for (const std::int32_t index : fusions_.recorded_calls(fusion)) {
           Twin& twin = twins_[index];
           if (twin.fusion != nullptr) continue;
-          twin = {&fusion, open};
-          if (open) opened_.insert(program_.node(index).site.key);
+          twin = {&fusion, prevented};
+          if (prevented) unfused_.insert(program_.node(index).site.key);
           if (fusion.rule->gradients_beforehand && uses_gradients_of(index, fusion)) with_gradients_.insert(&fusion);
         }
     };
     pair(fusions_.found(), false);
-    pair(fusions_.kept_open(), true);
-    for (const Fusion& fusion : fusions_.kept_open())  // a program may have a fused gradient but not the fused call
-      opened_.insert(program_.node(fusion.root).site.key);
+    pair(fusions_.prevented(), true);
+    for (const Fusion& fusion : fusions_.prevented())  // a program may have a fused gradient but not the fused call
+      unfused_.insert(program_.node(fusion.root).site.key);
   }
 
   /// Returns whether a node reads a gradient that the call computes. Each output of the call is an output of the
@@ -86,7 +86,7 @@ class Fuse {
   }
 
   /// Returns whether `grad` fused a call whose forward pass is not fused.
-  bool is_undone(const Node& node) const { return node.fused && node.op->expand && opened_.count(node.site.key) != 0; }
+  bool is_undone(const Node& node) const { return node.fused && node.op->expand && unfused_.count(node.site.key) != 0; }
 
   void record(Rewriter& rewriter, std::int32_t index) {
     const Node& node = program_.node(index);
@@ -98,7 +98,7 @@ class Fuse {
       for (const auto& [of_root, of_call] : fusion->outputs) rewriter.replace({index, of_root}, fused[of_call]);
       recorded_.emplace(fusion, fused);
       rewriter.close(index);
-    } else if (twin.fusion != nullptr && !twin.open && applies(*twin.fusion)) {
+    } else if (twin.fusion != nullptr && !twin.prevented && applies(*twin.fusion)) {
       const Vars& fused = recorded_.at(twin.fusion);
       for (std::size_t k = 0; k < node.outputs.size(); ++k)
         rewriter.replace({index, static_cast<std::int32_t>(k)}, fused[k]);
@@ -116,7 +116,7 @@ class Fuse {
   std::optional<Users> users_;  // for rules that compute gradients in the forward pass
   Fusions fusions_;
   std::vector<Twin> twins_;
-  std::unordered_set<std::uint64_t> opened_;  // keys of the sites whose forward pass is not fused
+  std::unordered_set<std::uint64_t> unfused_;  // keys of the sites whose forward pass is not fused
   std::unordered_set<const Fusion*> with_gradients_;
   std::unordered_map<const Fusion*, Vars> recorded_;
 };
