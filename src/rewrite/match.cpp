@@ -9,6 +9,7 @@ namespace xtape {
 
 namespace {
 using Parts = Term::Parts;
+using Next = std::function<bool()>;  // the rest of the match
 
 /// Returns whether two literals count as equal: they differ by at most four units in the last place of the dtype.
 bool close(double a, double b, Dtype dtype) {
@@ -41,19 +42,6 @@ bool can_be_written_out(const Term& inner, double factor, const Term& whole) {
   return std::abs(factor) == 1 ||
          (is_whole({-1, factor}) && std::all_of(inner.parts.begin(), inner.parts.end(), is_whole));
 }
-
-/// The rest of the match, as a function. The function must outlive the call that receives it.
-class Next {
- public:
-  template <class Rest>
-  Next(const Rest& rest)  // NOLINT: converts by intent
-      : rest_(&rest), call_([](const void* self) { return (*static_cast<const Rest*>(self))(); }) {}
-  bool operator()() const { return call_(rest_); }
-
- private:
-  const void* rest_;
-  bool (*call_)(const void*);
-};
 
 /// A backtracking search with one binding. If a branch fails, the search undoes what the branch has bound.
 class Matcher {

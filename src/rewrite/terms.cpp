@@ -22,10 +22,6 @@ bool is_whole(double number) {
   return number == std::floor(number) && std::abs(number) < 64;
 }
 
-bool before(const Term::Part& a, const Term::Part& b) {
-  return a.term != b.term ? a.term < b.term : a.factor < b.factor;
-}
-
 /// Returns whether two factors of equal parts may be added: in a sum if nothing cancels, because x - x is not 0 if x is
 /// infinite; in a product if that does not change the domain, because sqrt(x) * sqrt(x) is not x.
 bool may_be_added(Term::Kind kind, double a, double b) {
@@ -115,7 +111,7 @@ TermId TermTable::product_of(double number, Term::Parts parts, const ValueType& 
   if (rest < 0 && parts.size() == 1 && parts[0].factor == 1) rest = parts[0].term;
   if (rest >= 0 && (*this)[rest].type != type) rest = -1;
   if (number == 1 && rest >= 0) return rest;
-  std::sort(parts.begin(), parts.end(), before);
+  std::sort(parts.begin(), parts.end());
   return add({.kind = Term::Kind::product, .number = number, .parts = std::move(parts), .rest = rest, .type = type});
 }
 
@@ -160,7 +156,7 @@ TermId TermTable::sum(TermId a, double a_factor, TermId b, double b_factor, cons
     else
       merge(result, operands[i]);
   if (result.parts.empty()) return product_of(result.number, {}, type);
-  std::sort(result.parts.begin(), result.parts.end(), before);
+  std::sort(result.parts.begin(), result.parts.end());
   const auto moderate = [&](const Term::Part& part) { return is_moderate(part.factor, type.dtype); };
   if (!std::all_of(result.parts.begin(), result.parts.end(), moderate) ||
       (result.number != 0 && !is_moderate(result.number, type.dtype)))

@@ -28,6 +28,7 @@ struct Term {
   struct Part {
     TermId term = -1;
     double factor = 1;  ///< The coefficient in a sum, the exponent in a product, otherwise 1.
+    friend auto operator<=>(const Part& a, const Part& b) = default;
   };
   using Parts = SmallVector<Part, 2>;
 
