@@ -8,7 +8,7 @@ export OMP_NUM_THREADS=1 XTAPE_MODELS="$source/models"
 definition() {
   cat >definition.json <<EOF
 {
-  "xtape": 1,
+  "xtape": 2,
   "name": "small",
   "use": ["blocks/linear.json"],
   "hyper": {"vocab_size": 7, "width": 4, "layers": 2},
@@ -16,7 +16,7 @@ definition() {
     "cell": {"inputs": ["x", "h"], "do": ["h = tanh(h + x)"], "result": "h[-1], h"}
   },
   "model": {
-    "parts": {"word": {"block": "embedding", "rows": "vocab_size", "width": "width"}, "cell": {"block": "cell"}},
+    "modules": {"word": {"block": "embedding", "rows": "vocab_size", "width": "width"}, "cell": {"block": "cell"}},
     "functions": {
       "states": {"inputs": {"x": "float [b, t, width]"}, "result": "scan(cell, x, init=zeros((layers, b, width)))[0]"},
       "logits": {

@@ -109,7 +109,7 @@ TEST_CASE("rows of different pasts, padded on the right, are each what they are 
 namespace {
 /// Without products: OpenBLAS allocates for small ones.
 constexpr const char* adding = R"json({
-    "xtape": 1,
+    "xtape": 2,
     "name": "adds",
     "hyper": {"width": 4},
     "model": {
@@ -218,7 +218,7 @@ TEST_CASE("what a source gives is computed once, and rows of its sentences are s
 
 TEST_CASE("the axis of the rows is found wherever it is, and values without one are shared") {
   const std::string definition = R"json({
-    "xtape": 1,
+    "xtape": 2,
     "name": "odd",
     "hyper": {"width": 4},
     "model": {

@@ -10,7 +10,7 @@ using small::Rows;
 namespace {
 /// logits(source, tokens): an encoder in both directions, whose last state is what the decoder begins with. 0 pads.
 const std::string definition = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "recurrent",
   "hyper": {"vocab_size": 11, "width": 6},
   "blocks": {
@@ -34,7 +34,7 @@ const std::string definition = R"json({
     }
   },
   "model": {
-    "parts": {
+    "modules": {
       "word": {"block": "table"},
       "here": {"block": "table"},
       "forward": {"block": "cell"},
@@ -48,8 +48,8 @@ const std::string definition = R"json({
         "do": [
           "e = word(source)",
           "none_yet = zeros(shape=(b, width), dtype='float')",
-          "a, h, c = scan(forward, e, init=(none_yet, none_yet), real=source != 0)",
-          "d, hd, cd = scan(backward, e, init=(none_yet, none_yet), real=source != 0, reverse=true)",
+          "a, h, c = scan(forward, e, init=(none_yet, none_yet), valid=source != 0)",
+          "d, hd, cd = scan(backward, e, init=(none_yet, none_yet), valid=source != 0, reverse=true)",
           "x, s, m = scan(decoder[0], here(tokens), init=(h + hd, c + cd))",
           "x, s, m = scan(decoder[1], x + sum(a * d, axis=1, keepdims=true), init=(h, cd))"
         ],

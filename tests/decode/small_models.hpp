@@ -35,12 +35,12 @@ inline const std::string blocks = R"json({
 
 /// logits(tokens): two layers that look back.
 inline const std::string decoder = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "decoder",
   "hyper": {"vocab_size": 13, "width": 8, "places": 64},
   "blocks": )json" + blocks + R"json(,
   "model": {
-    "parts": {
+    "modules": {
       "here": {"block": "table", "rows": "vocab_size"},
       "place": {"block": "table", "rows": "places"},
       "layers": {"block": "attention", "repeat": 2},
@@ -61,12 +61,12 @@ inline const std::string decoder = R"json({
 
 /// logits(source, tokens), where 0 pads sources.
 inline const std::string translator = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "translator",
   "hyper": {"vocab_size": 7, "width": 8, "places": 64, "sharpness": 1.0},
   "blocks": )json" + blocks + R"json(,
   "model": {
-    "parts": {
+    "modules": {
       "word": {"block": "table", "rows": "vocab_size"},
       "here": {"block": "table", "rows": "vocab_size"},
       "place": {"block": "table", "rows": "places", "std": 0.3},

@@ -12,7 +12,7 @@ namespace {
 /// A model of one line, which makes y of the embedded tokens x.
 std::string with_line(const std::string& line, const std::string& hyper = R"("width": 4)") {
   return R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "small",
   "hyper": {"vocab_size": 7, )json" +
          hyper + R"json(},
@@ -26,7 +26,7 @@ std::string with_line(const std::string& line, const std::string& hyper = R"("wi
     "two": {"inputs": ["x", "h"], "do": ["h = tanh(h + x)"], "result": "h[0] + h[1], h"}
   },
   "model": {
-    "parts": {"word": {"block": "table"}, "step": {"block": "step"}, "two": {"block": "two"}},
+    "modules": {"word": {"block": "table"}, "step": {"block": "step"}, "two": {"block": "two"}},
     "functions": {
       "unused": {"inputs": {"x": "float [b, t, width]"}, "result": "scan(step, x)[0] + scan(two, x, init=zeros((2, b, width)))[0]"},
       "logits": {
@@ -159,7 +159,7 @@ TEST_CASE("there may be more classes than tokens") {
 
 TEST_CASE("functions that nothing could be generated from are left alone") {
   const std::string functions = R"json({
-    "xtape": 1,
+    "xtape": 2,
     "name": "others",
     "hyper": {"width": 4},
     "model": {

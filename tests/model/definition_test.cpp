@@ -27,8 +27,8 @@ std::vector<Array2> played(const Model& model, const std::string& function = "f"
 
 std::string definition(const std::string& blocks, const std::string& parts, const std::string& functions,
                        const std::string& hyper = "") {
-  return "{\"xtape\": 1, \"name\": \"small\", \"hyper\": {" + hyper + "}, \"blocks\": {" + blocks +
-         "}, \"model\": {\"parts\": {" + parts + "}, \"functions\": {" + functions + "}}}";
+  return "{\"xtape\": 2, \"name\": \"small\", \"hyper\": {" + hyper + "}, \"blocks\": {" + blocks +
+         "}, \"model\": {\"modules\": {" + parts + "}, \"functions\": {" + functions + "}}}";
 }
 
 std::string function(const std::string& name, const std::string& result) {
@@ -92,7 +92,7 @@ TEST_CASE("a module that repeats 0 times passes its first argument on, and -1 ti
 
 TEST_CASE("what a part's line assigned can be looked at where the part was applied, of every repeat at once too") {
   const std::string blocks = scale + R"-(,
-    "layer": {"hyper": {"first": null}, "parts": {"s": {"block": "scale"}, "t": {"block": "twice", "when": "not first"}},
+    "layer": {"hyper": {"first": null}, "modules": {"s": {"block": "scale"}, "t": {"block": "twice", "when": "not first"}},
               "inputs": ["x"], "do": ["y = s(x) + 1"], "result": "t(y)"},
     "twice": {"inputs": ["x"], "do": ["y = x * 2"], "result": "y"})-";
   const std::string parts = R"("h": {"block": "layer", "repeat": 3, "first": "index == 0"},
@@ -135,10 +135,10 @@ TEST_CASE("several results of a repeated part replace as many arguments") {
 
 TEST_CASE("a block wraps another that is given to it, with any number of inputs") {
   const std::string blocks = scale + R"-(,
-    "residual": {"hyper": {"rate": 1}, "parts": {"sublayer": null}, "inputs": ["x", "*others"],
+    "residual": {"hyper": {"rate": 1}, "modules": {"sublayer": null}, "inputs": ["x", "*others"],
                  "result": "x + rate * sublayer(x, *others)"},
-    "mix": {"parts": {"s": {"block": "scale"}}, "inputs": ["x", "y"], "result": "s(x) * y"},
-    "twice": {"parts": {"inner": null, "outer": {"block": "residual", "sublayer": "inner"}}, "inputs": ["x"],
+    "mix": {"modules": {"s": {"block": "scale"}}, "inputs": ["x", "y"], "result": "s(x) * y"},
+    "twice": {"modules": {"inner": null, "outer": {"block": "residual", "sublayer": "inner"}}, "inputs": ["x"],
               "result": "outer(x) + 0 * inner(x)"})-";
   const Model model = Model::parse(
       definition(blocks,
@@ -224,8 +224,8 @@ TEST_CASE("functions call each other; results have names") {
 
 TEST_CASE("nodes know their part, block and line") {
   const std::string text =
-      "{\"xtape\": 1, \"name\": \"small\",\n\"blocks\": {\"a\": {\"inputs\": [\"x\"],\n\"do\": [\n"
-      "\"y = exp(x)\"],\n\"result\": \"y\"}},\n\"model\": {\"parts\": {\"p\": {\"block\": \"a\", \"repeat\": 2}},\n"
+      "{\"xtape\": 2, \"name\": \"small\",\n\"blocks\": {\"a\": {\"inputs\": [\"x\"],\n\"do\": [\n"
+      "\"y = exp(x)\"],\n\"result\": \"y\"}},\n\"model\": {\"modules\": {\"p\": {\"block\": \"a\", \"repeat\": 2}},\n"
       "\"functions\": {\"f\": {\"inputs\": {\"x\": \"float [b]\"}, \"result\": \"p(x)\"}}}}";
   const Model model = Model::parse(text, {}, "small.json");
   Tape tape;
@@ -240,7 +240,7 @@ TEST_CASE("nodes know their part, block and line") {
 
 TEST_CASE("a checkpointed part computes the same, with the same random numbers, and the same gradients") {
   const auto gradient = [&](bool checkpointed) {
-    const std::string block = R"-("a": {"parts": {"s": {"block": "scale"}}, "inputs": ["x"],
+    const std::string block = R"-("a": {"modules": {"s": {"block": "scale"}}, "inputs": ["x"],
       "result": "dropout(exp(s(x) / 4), 0.5)"})-";
     const Model model = Model::parse(
         definition(scale + "," + block,
@@ -287,11 +287,11 @@ TEST_CASE("files use each other by paths relative to themselves; a run keeps all
       std::filesystem::temp_directory_path() / ("xtape-definitions-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder / "blocks");
   const auto write = [&](const char* name, const std::string& text) { std::ofstream(folder / name) << text; };
-  write("blocks/scale.json", "{\"xtape\": 1, \"hyper\": {\"unit\": 1},\n\"blocks\": {" + scale + "}}");
-  write("blocks/pair.json", R"-({"xtape": 1, "use": ["scale.json"], "hyper": {"unit": 10},
-    "blocks": {"pair": {"parts": {"s": {"block": "scale", "by": "unit", "repeat": 2}}, "inputs": ["x"], "result": "s(x)"}}})-");
-  write("main.json", R"({"xtape": 1, "name": "main", "use": ["blocks/pair.json"], "hyper": {"unit": 3, "far": "inf"},
-    "model": {"parts": {"p": {"block": "pair"}}, "functions": {)" +
+  write("blocks/scale.json", "{\"xtape\": 2, \"hyper\": {\"unit\": 1},\n\"blocks\": {" + scale + "}}");
+  write("blocks/pair.json", R"-({"xtape": 2, "use": ["scale.json"], "hyper": {"unit": 10},
+    "blocks": {"pair": {"modules": {"s": {"block": "scale", "by": "unit", "repeat": 2}}, "inputs": ["x"], "result": "s(x)"}}})-");
+  write("main.json", R"({"xtape": 2, "name": "main", "use": ["blocks/pair.json"], "hyper": {"unit": 3, "far": "inf"},
+    "model": {"modules": {"p": {"block": "pair"}}, "functions": {)" +
                          function("f", "unit * p(minimum(x, far))") + "}}}");
   const std::string path = (folder / "main.json").string();
   ModelOptions options = in_float64();
@@ -306,12 +306,12 @@ TEST_CASE("files use each other by paths relative to themselves; a run keeps all
                            .replace(1, 0, R"("use": ["blocks/pair.json"],)"),
                        {}, path);
         }).find("there is no block 'scale'") != std::string::npos);  // what a used file uses does not leak
-  write("one.json", R"({"xtape": 1, "use": ["two.json"]})");
-  write("two.json", R"({"xtape": 1, "use": ["one.json"]})");
+  write("one.json", R"({"xtape": 2, "use": ["two.json"]})");
+  write("two.json", R"({"xtape": 2, "use": ["one.json"]})");
   CHECK(error_of([&] { Model::load((folder / "one.json").string()); }) ==
         (folder / "two.json").string() +
             ", line 1: 'one.json' uses this file: files cannot use each other in a cycle\n"
-            "    {\"xtape\": 1, \"use\": [\"one.json\"]}\n"
+            "    {\"xtape\": 2, \"use\": [\"one.json\"]}\n"
             "                         ^");
   CHECK(error_of([&] { Model::load((folder / "mian.json").string()); }) ==
         "there is no file '" + (folder / "mian.json").string() + "'");

@@ -16,7 +16,7 @@ inline std::string one_function(const std::vector<std::string>& lines, const std
   std::string list;
   for (const std::string& line : lines) list += (list.empty() ? "\"" : ",\n             \"") + line + "\"";
   return R"({
-  "xtape": 1,
+  "xtape": 2,
   "name": "small",
   "hyper": {"n": 4, "rate": 0.5, "wide": true, "form": "'tanh'"},
   "model": {

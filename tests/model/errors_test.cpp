@@ -24,8 +24,8 @@ std::string load_error(const std::string& text) {
 
 /// A definition of these blocks with a model of one part `p`, which function `f` applies to x (float [b, t]).
 std::string with_blocks(const std::string& blocks, const std::string& part, const std::string& result = "p(x)") {
-  return "{\n\"xtape\": 1,\n\"name\": \"small\",\n\"hyper\": {\"n\": 4},\n\"blocks\": {\n" + blocks +
-         "\n},\n\"model\": {\n\"parts\": {\"p\": " + part +
+  return "{\n\"xtape\": 2,\n\"name\": \"small\",\n\"hyper\": {\"n\": 4},\n\"blocks\": {\n" + blocks +
+         "\n},\n\"model\": {\n\"modules\": {\"p\": " + part +
          "},\n\"functions\": {\"f\": {\"inputs\": {\"x\": \"float [b, t]\"}, \"result\": \"" + result + "\"}}\n}\n}\n";
 }
 }  // namespace
@@ -154,18 +154,18 @@ TEST_CASE("assignments fit their values") {
 }
 
 TEST_CASE("JSON that is none is shown with a caret") {
-  CHECK(load_error("{\n  \"xtape\": 1,\n  \"name\" \"small\"\n}") ==
+  CHECK(load_error("{\n  \"xtape\": 2,\n  \"name\" \"small\"\n}") ==
         "small.json, line 3, column 10: ':' belongs here after the key \"name\", not a string\n"
         "      \"name\" \"small\"\n"
         "             ^");
-  CHECK(load_error("{\"xtape\": 1,\n\"hyper\": {\"n\": 1,\n\"n\": 2}}") ==
+  CHECK(load_error("{\"xtape\": 2,\n\"hyper\": {\"n\": 1,\n\"n\": 2}}") ==
         "small.json, line 3, column 1: the key \"n\" appears twice in one object, first in line 2\n"
         "    \"n\": 2}}\n"
         "    ^");
 }
 
 TEST_CASE("unknown and missing keys") {
-  CHECK(load_error("{\"xtape\": 1,\n\"hypr\": {}}") ==
+  CHECK(load_error("{\"xtape\": 2,\n\"hypr\": {}}") ==
         "small.json, line 2: the key \"hypr\" is not known here; did you mean 'hyper'?\n"
         "    \"hypr\": {}}\n"
         "    ^");
@@ -174,34 +174,39 @@ TEST_CASE("unknown and missing keys") {
         "    {\"name\": \"small\"}\n"
         "    ^");
   CHECK(load_error("{\"xtape\": 3}") ==
-        "small.json, line 1: this program reads definitions of versions 1 to 2\n"
+        "small.json, line 1: this program reads definitions of version 2\n"
         "    {\"xtape\": 3}\n"
         "              ^");
-  CHECK(load_error("{\"xtape\": 1}") == "small.json has no \"model\": it is only for use by other definitions");
+  CHECK(load_error("{\"xtape\": 1}") ==
+        "small.json, line 1: a definition of version 1 is not read: write \"xtape\": 2, \"modules\" in place of "
+        "\"parts\", and in scan 'valid' and 'non_sequences' in place of 'real' and 'alike'\n"
+        "    {\"xtape\": 1}\n"
+        "              ^");
+  CHECK(load_error("{\"xtape\": 2}") == "small.json has no \"model\": it is only for use by other definitions");
   CHECK(load_error(with_blocks("\"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}", "{\"block\": \"a\"}")) ==
         "small.json, block 'a', line 6: the key \"results\" is not known here; did you mean 'result'?\n"
         "    \"a\": {\"inputs\": [\"x\"], \"results\": \"x\"}\n"
         "                           ^");
 }
 
-TEST_CASE("blocks, parts and parameters by their names") {
+TEST_CASE("blocks, modules and parameters by their names") {
   const std::string a = "\"a\": {\"hyper\": {\"width\": null}, \"inputs\": [\"x\"], \"result\": \"x * width\"}";
   CHECK(load_error(with_blocks(a, "{\"block\": \"b2\"}")) ==
         "small.json, model, line 9: there is no block 'b2'\n"
-        "    \"parts\": {\"p\": {\"block\": \"b2\"}},\n"
-        "                             ^");
+        "    \"modules\": {\"p\": {\"block\": \"b2\"}},\n"
+        "                               ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\"}")) ==
         "small.json, model, line 9: block 'a' needs its parameter 'width'\n"
-        "    \"parts\": {\"p\": {\"block\": \"a\"}},\n"
-        "                   ^");
+        "    \"modules\": {\"p\": {\"block\": \"a\"}},\n"
+        "                     ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\", \"widht\": 3}")) ==
         "small.json, model, line 9: block 'a' has no parameter 'widht'; did you mean 'width'?\n"
-        "    \"parts\": {\"p\": {\"block\": \"a\", \"widht\": 3}},\n"
-        "                                           ^");
+        "    \"modules\": {\"p\": {\"block\": \"a\", \"widht\": 3}},\n"
+        "                                             ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"a\", \"width\": 3}", "x")) ==
         "small.json, model, line 9: module 'p' is never used: no line mentions it\n"
-        "    \"parts\": {\"p\": {\"block\": \"a\", \"width\": 3}},\n"
-        "                   ^");
+        "    \"modules\": {\"p\": {\"block\": \"a\", \"width\": 3}},\n"
+        "                     ^");
   CHECK(load_error(with_blocks(a, "{\"block\": \"=n\", \"width\": 3}")) ==
         "small.json, model, line 9: the name of a block belongs here, not 4\n    n\n    ^");
 }
@@ -227,13 +232,14 @@ TEST_CASE("a weight that no line uses, and an initialiser that does not exist") 
         "    from small.json, model, line 10: module 'p'");
 }
 
-TEST_CASE("parts and functions in a circle") {
-  const std::string a = "\"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n";
-  const std::string b = "\"b\": {\"parts\": {\"r\": {\"block\": \"a\"}}, \"inputs\": [\"x\"], \"result\": \"r(x)\"}";
+TEST_CASE("modules and functions in a circle") {
+  const std::string a =
+      "\"a\": {\"modules\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n";
+  const std::string b = "\"b\": {\"modules\": {\"r\": {\"block\": \"a\"}}, \"inputs\": [\"x\"], \"result\": \"r(x)\"}";
   CHECK(load_error(with_blocks(a + b, "{\"block\": \"a\"}")) ==
         "small.json, block 'a', line 6: module 'q' contains itself, through block 'a'\n"
-        "    \"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n"
-        "                         ^\n"
+        "    \"a\": {\"modules\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n"
+        "                           ^\n"
         "    from small.json, block 'b', line 7: module 'p.q.r'\n"
         "    from small.json, block 'a', line 6: module 'p.q'\n"
         "    from small.json, model, line 10: module 'p'");
@@ -251,7 +257,7 @@ TEST_CASE("hyper-parameters and their overrides") {
       ModelOptions options;
       options.hyper = set;
       Model::parse(
-          "{\"xtape\": 1, \"hyper\": {" + hyper +
+          "{\"xtape\": 2, \"hyper\": {" + hyper +
               "},\n\"model\": {\"functions\": {\"f\": {\"inputs\": {\"x\": \"float []\"}, \"result\": \"x\"}}}}",
           options, "small.json");
     });
@@ -263,12 +269,12 @@ TEST_CASE("hyper-parameters and their overrides") {
         "override of hyper-parameter 'n': an expression belongs here, not the end of the line\n    2 *\n       ^");
   CHECK(hyper_error("\"n\": \"m + 1\", \"m\": \"n\"", {}) ==
         "small.json, hyper, line 1: 'n' depends on itself\n"
-        "    {\"xtape\": 1, \"hyper\": {\"n\": \"m + 1\", \"m\": \"n\"},\n"
+        "    {\"xtape\": 2, \"hyper\": {\"n\": \"m + 1\", \"m\": \"n\"},\n"
         "                                ^");
   CHECK(hyper_error("\"n\": null", {}) ==
         "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given: --set n=…, or "
         "ModelOptions::hyper\n"
-        "    {\"xtape\": 1, \"hyper\": {\"n\": null},\n"
+        "    {\"xtape\": 2, \"hyper\": {\"n\": null},\n"
         "                                ^");
   CHECK(hyper_error("\"n\": null", {{"n", "3"}}) == "");
 }
@@ -307,6 +313,6 @@ TEST_CASE("a definition with a byte-order mark is read; NUL bytes, no text and d
         std::string::npos);
   CHECK(load_error("") == "small.json: the text is empty: JSON text must contain a value");
   CHECK(load_error(std::string(50000, '[')).find("nested more than 256 deep") != std::string::npos);
-  CHECK(load_error("{\"xtape\": 1, \"hyper\": {\"a\": 1e400}}").find("the number 1e400 is out of range") !=
+  CHECK(load_error("{\"xtape\": 2, \"hyper\": {\"a\": 1e400}}").find("the number 1e400 is out of range") !=
         std::string::npos);
 }

@@ -44,7 +44,7 @@ const std::string mapping_text = R"json({
 
 std::string definition_text(const std::string& entry) {
   return R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "small",
   "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5, "cap": 1.0, "low": 0.0, "high": 8.0,
              "kinds": "('local',) + ('all',) * 2", "sizes": "(7,)"},
@@ -52,10 +52,10 @@ std::string definition_text(const std::string& entry) {
          entry + R"json(,
   "blocks": {
     "line": {"weights": {"weight": {"shape": ["width"], "init": "ones"}}, "inputs": ["x"], "result": "x * weight"},
-    "layer": {"parts": {"query": {"block": "line"}, "first": {"block": "line"}}, "inputs": ["x"], "result": "first(query(x))"}
+    "layer": {"modules": {"query": {"block": "line"}, "first": {"block": "line"}}, "inputs": ["x"], "result": "first(query(x))"}
   },
   "model": {
-    "parts": {"layers": {"block": "layer", "repeat": "2"}},
+    "modules": {"layers": {"block": "layer", "repeat": "2"}},
     "functions": {"f": {"inputs": {"x": "float [n, width]"}, "result": "layers(x) * theta * factor + rate"}}
   }
 })json";

@@ -225,7 +225,7 @@ TEST_CASE("a model that such a folder has no words for is not saved as one") {
 
 TEST_CASE("an entry \"hugging_face\" is checked with its definition") {
   const auto complaint_of = [](const std::string& entry) -> std::string {
-    const std::string text = R"({"xtape": 1, "hyper": {"width": 2}, "hugging_face": )" + entry +
+    const std::string text = R"({"xtape": 2, "hyper": {"width": 2}, "hugging_face": )" + entry +
                              R"(, "model": {"weights": {"w": {"shape": ["width"], "init": "ones"}},
                                 "functions": {"f": {"inputs": {"x": "float [n, width]"}, "result": "x * w"}}}})";
     try {

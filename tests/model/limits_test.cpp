@@ -45,11 +45,11 @@ std::string line_error(const std::string& line, const ModelOptions& options = {}
 std::string chained(int count, const std::string& result) {
   std::string blocks;
   for (int i = 0; i < count; ++i)
-    blocks += "\"b" + std::to_string(i) + "\": {\"parts\": {\"p\": {\"block\": \"b" + std::to_string(i + 1) +
+    blocks += "\"b" + std::to_string(i) + "\": {\"modules\": {\"p\": {\"block\": \"b" + std::to_string(i + 1) +
               "\"}}, \"inputs\": [\"x\"], \"result\": \"" + result + "\"},\n";
-  return "{\"xtape\": 1, \"name\": \"small\", \"blocks\": {" + blocks + "\"b" + std::to_string(count) +
+  return "{\"xtape\": 2, \"name\": \"small\", \"blocks\": {" + blocks + "\"b" + std::to_string(count) +
          R"json(": {"inputs": ["x"], "result": "x"}},
-"model": {"parts": {"p": {"block": "b0"}},
+"model": {"modules": {"p": {"block": "b0"}},
 "functions": {"f": {"inputs": {"x": "float [b, t]"}, "result": "p(x)"}}}})json";
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("models whose parts multiply are refused before memory is full") {
   std::string blocks;
   for (int i = 0; i < 40; ++i) {
     const std::string next = "{\"block\": \"b" + std::to_string(i + 1) + "\"}";
-    blocks += "\"b" + std::to_string(i) + "\": {\"parts\": {\"p\": " + next + ", \"q\": " + next +
+    blocks += "\"b" + std::to_string(i) + "\": {\"modules\": {\"p\": " + next + ", \"q\": " + next +
               "}, \"inputs\": [\"x\"], \"result\": \"p(q(x))\"},\n";
   }
   std::string text = chained(0, "x");
@@ -171,7 +171,7 @@ TEST_CASE("10,000 hyper-parameters, each of the next, are resolved in either ord
       hyper += ", \"" + (forwards ? low : high) + "\": \"" + (forwards ? high : low) + " + 1\"";
     }
     const Model model = Model::parse(
-        "{\"xtape\": 1, \"hyper\": {" + hyper +
+        "{\"xtape\": 2, \"hyper\": {" + hyper +
         "}, \"model\": {\"functions\": {\"f\": {\"inputs\": {\"x\": \"float [n]\"}, \"result\": \"x\"}}}}");
     CHECK(model.hyper().integer(forwards ? "h0" : "h10000") == 10001);
   }
@@ -217,7 +217,7 @@ TEST_CASE("functions that call each other in a long chain are refused") {
   for (int i = 1; i < 1000; ++i)
     functions += ", \"f" + std::to_string(i) + "\": {\"inputs\": {\"x\": \"float [n]\"}, \"result\": \"f" +
                  std::to_string(i - 1) + "(x)\"}";
-  const Model model = Model::parse("{\"xtape\": 1, \"model\": {\"functions\": {" + functions + "}}}", {}, "small.json");
+  const Model model = Model::parse("{\"xtape\": 2, \"model\": {\"functions\": {" + functions + "}}}", {}, "small.json");
   Tape tape;
   const NamedVars inputs = model.inputs(tape, "f999", {{"n", 2}});
   CHECK(has(error_of([&] { model.record(tape, "f999", inputs); }), "functions call each other more than 200 deep"));
@@ -282,7 +282,7 @@ TEST_CASE("numbers that float64 does not hold are errors, integers are exact up 
   const auto hyper = [](const std::string& value, const std::string& set = "") {
     ModelOptions options;
     if (!set.empty()) options.hyper = {{"n", set}};
-    return Model::parse("{\"xtape\": 1, \"hyper\": {\"n\": " + value +
+    return Model::parse("{\"xtape\": 2, \"hyper\": {\"n\": " + value +
                             R"(}, "model": {"functions": {"f": {"inputs": {"x": "float [b]"}, "result": "x"}}}})",
                         options, "small.json");
   };
@@ -308,10 +308,10 @@ TEST_CASE("a size that is misspelt is an error, not a new name") {
   const auto with = [](const std::string& inputs, const std::string& result = "x") {
     return error_of([&] {
       Model::parse(
-          "{\"xtape\": 1, \"hyper\": {\"width\": 4, \"n_heads\": 2, \"d_k\": 3},\n\"blocks\": {\"a\": "
+          "{\"xtape\": 2, \"hyper\": {\"width\": 4, \"n_heads\": 2, \"d_k\": 3},\n\"blocks\": {\"a\": "
           "{\"inputs\": {" +
               inputs + "}, \"result\": \"" + result + "\"}},\n" +
-              R"json("model": {"parts": {"p": {"block": "a"}},
+              R"json("model": {"modules": {"p": {"block": "a"}},
 "functions": {"f": {"inputs": {"x": "float [b, width]"}, "result": "p(x)"}}}})json",
           {}, "small.json");
     });
@@ -348,7 +348,7 @@ TEST_CASE("results that are none, and names that stand twice or mean two things,
   named.replace(named.find("\"result\": \"x\""), 13, "\"result\": {\"a\": \"x, x\"}");
   CHECK(has(record_error(named), "result 'a' is not an array but (float32 (2, 3), float32 (2, 3))"));
   const auto model = [](const std::string& parts, const std::string& functions) {
-    return "{\"xtape\": 1, \"blocks\": {\"a\": {\"inputs\": [\"x\"], \"result\": \"x\"}}, \"model\": {\"parts\": {" +
+    return "{\"xtape\": 2, \"blocks\": {\"a\": {\"inputs\": [\"x\"], \"result\": \"x\"}}, \"model\": {\"modules\": {" +
            parts + "}, \"functions\": {" + functions + "}}}";
   };
   CHECK(has(load_error(model("\"p\": {\"block\": \"a\"}",
@@ -357,9 +357,9 @@ TEST_CASE("results that are none, and names that stand twice or mean two things,
   CHECK(has(load_error(model("\"p\": {\"block\": \"a\"}",
                              "\"f\": {\"inputs\": {\"p\": \"float [b]\"}, \"result\": \"p(p)\"}")),
             "'p' is the name of a module of the model already"));
-  CHECK(has(load_error("{\"xtape\": 1, \"blocks\": {\"\": {\"inputs\": [], \"result\": \"1\"}}}"),
+  CHECK(has(load_error("{\"xtape\": 2, \"blocks\": {\"\": {\"inputs\": [], \"result\": \"1\"}}}"),
             "a block needs a name"));
-  CHECK(has(load_error("{\"xtape\": 1, \"use\": [\"\"]}"), "cannot find ''"));
+  CHECK(has(load_error("{\"xtape\": 2, \"use\": [\"\"]}"), "cannot find ''"));
   CHECK(has(
       load_error(one_function({}, "x").replace(one_function({}, "x").find("[b, t]"), 6, "[1,1,1,1,1,1,1,1,1,1,1,1]")),
       "an array has at most 10 axes"));
@@ -373,16 +373,16 @@ TEST_CASE("definitions that are directories, pipes or use one another without en
   for (const char* name : {"folder.json", "pipe.json", "none.json"})
     CHECK_THROWS_AS(Model::load((folder / name).string()), FileError);
   const auto write = [&](const std::string& name, const std::string& text) { std::ofstream(folder / name) << text; };
-  write("uses.json", "{\"xtape\": 1, \"use\": [\"pipe.json\"]}");
+  write("uses.json", "{\"xtape\": 2, \"use\": [\"pipe.json\"]}");
   CHECK(has(error_of([&] { Model::load((folder / "uses.json").string()); }), "cannot find 'pipe.json'"));
-  write("300.json", "{\"xtape\": 1}");
+  write("300.json", "{\"xtape\": 2}");
   for (int i = 0; i < 300; ++i)
-    write(std::to_string(i) + ".json", "{\"xtape\": 1, \"use\": [\"" + std::to_string(i + 1) + ".json\"]}");
+    write(std::to_string(i) + ".json", "{\"xtape\": 2, \"use\": [\"" + std::to_string(i + 1) + ".json\"]}");
   CHECK(has(error_of([&] { Model::load((folder / "0.json").string()); }), "files use each other more than 200 deep"));
   // Forty files that each use the next twice are read once each.
   for (int i = 0; i < 40; ++i) {
     const std::string next = "\"" + std::to_string(i == 39 ? 300 : i + 1) + ".json\"";
-    write(std::to_string(i) + ".json", "{\"xtape\": 1, \"use\": [" + next + ", " + next + "]}");
+    write(std::to_string(i) + ".json", "{\"xtape\": 2, \"use\": [" + next + ", " + next + "]}");
   }
   CHECK(has(error_of([&] { Model::load((folder / "0.json").string()); }), "no \"model\""));
   fs::remove_all(folder);

@@ -18,7 +18,7 @@ std::string recurrent(const std::vector<std::string>& lines, const std::string& 
   std::string list;
   for (const std::string& line : lines) list += (list.empty() ? "\"" : ", \"") + line + "\"";
   return R"json({
-    "xtape": 1,
+    "xtape": 2,
     "name": "recurrent",
     "hyper": {"width": 3},
     "blocks": {
@@ -45,7 +45,7 @@ std::string recurrent(const std::vector<std::string>& lines, const std::string& 
       "wide": {"inputs": ["x", "h"], "result": "x, concat(h, x, axis=1)"}
     },
     "model": {
-      "parts": {
+      "modules": {
         "cell": {"block": "simple"},
         "cells": {"block": "simple", "repeat": 2},
         "pair": {"block": "two"},
@@ -132,9 +132,9 @@ TEST_CASE("scan in a definition: segments that the gradient computes again") {
 
 TEST_CASE("scan in a definition: several inputs and states, in reverse, with a mask") {
   const std::vector<Array2> scanned =
-      f({"ys, a, c = scan(pair, x, y, init=(h, 2 * h), axis=1, reverse=true, real=y[..., 0] > 0.2)"}, "ys, a, c");
+      f({"ys, a, c = scan(pair, x, y, init=(h, 2 * h), axis=1, reverse=true, valid=y[..., 0] > 0.2)"}, "ys, a, c");
   const std::vector<Array2> turned =
-      f({"ys, a, c = scan(pair, (flip(x, 1), flip(y, 1)), init=(h, 2 * h), real=flip(y[..., 0] > 0.2, 1))"},
+      f({"ys, a, c = scan(pair, (flip(x, 1), flip(y, 1)), init=(h, 2 * h), valid=flip(y[..., 0] > 0.2, 1))"},
         "flip(ys, 1), a, c");
   for (std::size_t i = 0; i < 3; ++i) CHECK(same(scanned[i], turned[i]));
   for (std::size_t row = 0; row < 2; ++row)
@@ -150,7 +150,7 @@ TEST_CASE("scan in a definition: one repeat of a part, and no state at all") {
 }
 
 TEST_CASE("scan in a definition: what every step is given as it is") {
-  const std::vector<Array2> scanned = f({"ys, last = scan(looker, x, init=h, alike=(y, 0.5))"}, "ys, last");
+  const std::vector<Array2> scanned = f({"ys, last = scan(looker, x, init=h, non_sequences=(y, 0.5))"}, "ys, last");
   const std::vector<Array2> steps = f({"a = looker(x[:, 0], h, y, 0.5)[0]", "c = looker(x[:, 1], a, y, 0.5)[0]",
                                        "d = looker(x[:, 2], c, y, 0.5)[0]", "e = looker(x[:, 3], d, y, 0.5)[0]"},
                                       "stack(a, c, d, e, axis=1), e");

@@ -1,4 +1,4 @@
-// Functions shared by files, and parts that one entry describes.
+// Functions shared by files, and modules that one entry describes.
 #include <doctest/doctest.h>
 
 #include "definitions.hpp"
@@ -10,10 +10,10 @@ namespace {
 /// A model that uses files, which stand inside.
 std::string using_files(const std::string& files, const std::string& functions, const std::string& use,
                         const std::string& more = "") {
-  return R"json({"xtape": 1, "name": "user", "use": [)json" + use + R"json(], "hyper": {"factor": 3}, "files": {)json" +
+  return R"json({"xtape": 2, "name": "user", "use": [)json" + use + R"json(], "hyper": {"factor": 3}, "files": {)json" +
          files + R"json(}, )json" + more + R"json("model": {"functions": {)json" + functions + "}}}";
 }
-const std::string doubling = R"json("twice.json": {"xtape": 1, "functions": {
+const std::string doubling = R"json("twice.json": {"xtape": 2, "functions": {
   "twice": {"inputs": {"x": "float [n]"}, "result": "2 * once(x)"},
   "times": {"inputs": {"x": "float [n]"}, "result": "factor * once(x)"}}})json";
 const std::string once = R"json("once": {"inputs": {"x": "float [n]"}, "result": "x + 1"})json";
@@ -35,7 +35,7 @@ TEST_CASE("a model has the functions of files that it uses, but for those that i
 
 TEST_CASE("functions that cannot be shared are refused with their place") {
   const std::string other =
-      R"json("other.json": {"xtape": 1, "functions": {"twice": {"inputs": {"x": "float [n]"}, "result": "x"}}})json";
+      R"json("other.json": {"xtape": 2, "functions": {"twice": {"inputs": {"x": "float [n]"}, "result": "x"}}})json";
   CHECK(test::error_of([&] {
           Model::parse(using_files(doubling + ", " + other, once, R"json("twice.json", "other.json")json"));
         }).find("another used file has a function 'twice' too") != std::string::npos);
@@ -60,10 +60,8 @@ const std::string base =
     "g": {"inputs": {"x": "float [n]"}, "result": "2 * f(x)"}}}})json";
 
 /// A model that extends `base`.
-std::string extending(const std::string& rest, const std::string& files = scales + ", " + base,
-                      const std::string& version = "2") {
-  return R"json({"xtape": )json" + version + R"json(, "extends": "base.json", "files": {)json" + files + "}" + rest +
-         "}";
+std::string extending(const std::string& rest, const std::string& files = scales + ", " + base) {
+  return R"json({"xtape": 2, "extends": "base.json", "files": {)json" + files + "}" + rest + "}";
 }
 
 float of_one(Model& model, const std::string& function) {
@@ -238,8 +236,7 @@ TEST_CASE("what cannot be extended is refused with its place") {
           "",
           R"json("base.json": {"xtape": 2, "extends": "a.json"}, "a.json": {"xtape": 2, "extends": "base.json"})json"),
       "in a cycle");
-  refused(extending("", scales + ", " + base, "1"),
-          "it is of version 2, but a definition can only extend one of its own version");
+  refused(extending("", R"json("base.json": {"xtape": 1})json"), "a definition of version 1 is not read");
   refused(extending(R"json(, "blocks": {"plus": {"inputs": ["x"], "result": "x + y"}})json"), "unknown name 'y'");
   refused(changing("", R"json(, "plu": {"change": {"result": "x"}})json"),
           "the extended file has no 'plu'; did you mean 'plus'?");
@@ -248,29 +245,6 @@ TEST_CASE("what cannot be extended is refused with its place") {
   refused(extending(R"json(, "hyper": {"othr": 4})json"), "has no 'othr'; did you mean 'other'?");
   refused(extending(R"json(, "blocks": {"pls": {"inputs": ["x"], "result": "x"}})json"), "did you mean 'plus'?");
   refused(extending(R"json(, "blocks": {"sclae": {"inputs": ["x"], "result": "x"}})json"), "did you mean 'scale'?");
-}
-
-TEST_CASE("a version has its own words, and version 1 still loads") {
-  const std::string cell =
-      R"json("blocks": {"cell": {"inputs": ["x", "h", "w"], "result": "w * h, h + x"}}, "model": {)json";
-  const std::string body =
-      R"json(: {"cell": {"block": "cell"}}, "functions": {"f": {"inputs": {"x": "float [b, t, n]"}, "do": [
-    "ones = x[:, :, 0] > 0", "ys, h = scan(cell, x, init=x[:, 0], )json";
-  const auto text = [&](const std::string& version, const std::string& key, const std::string& arguments) {
-    return R"json({"xtape": )json" + version + ", " + cell + "\"" + key + "\"" + body + arguments +
-           R"json()"], "result": "h"}}}})json";
-  };
-  const xt::xarray<float> x = xt::reshape_view(xt::arange<float>(1, 7), {1, 3, 2});
-  const auto h = [&](const std::string& definition) {
-    return Model::parse(definition).play("f", {{"x", x}})[0].value.to<float>();
-  };
-  const xt::xarray<float> expected{{10, 14}};
-  CHECK(h(text("1", "parts", "alike=2, real=ones")) == expected);
-  CHECK(h(text("2", "modules", "non_sequences=2, valid=ones")) == expected);
-  const auto refused = [&](const std::string& definition) { return test::error_of([&] { Model::parse(definition); }); };
-  CHECK(refused(text("2", "parts", "")).find("a definition of version 2 calls this \"modules\"") != std::string::npos);
-  CHECK(refused(text("1", "modules", "")).find("a definition of version 1 calls this \"parts\"") != std::string::npos);
-  CHECK(test::error_of([&] { h(text("2", "modules", "real=ones")); }).find("scan has no 'real'") != std::string::npos);
 }
 
 TEST_CASE("pass hands parameters and given parts down under their own names") {
@@ -342,10 +316,10 @@ TEST_CASE("a file that extends another adds defaults, and replaces those of the 
   CHECK(of_one(copy, "f") == 5 + 1);
 }
 
-TEST_CASE("one entry describes several parts, each with weights of its own") {
-  const std::string text = R"json({"xtape": 1, "name": "three", "blocks": {"scale": {
+TEST_CASE("one entry describes several modules, each with weights of its own") {
+  const std::string text = R"json({"xtape": 2, "name": "three", "blocks": {"scale": {
     "weights": {"w": {"shape": [], "init": "ones"}}, "inputs": ["x"], "result": "x * w"}},
-    "model": {"parts": {"a, b,c": {"block": "scale"}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "c(b(a(x)))"}}}})json";
+    "model": {"modules": {"a, b,c": {"block": "scale"}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "c(b(a(x)))"}}}})json";
   Model model = Model::parse(text);
   CHECK(model.weights().names() == std::vector<std::string>{"a.w", "b.w", "c.w"});
   model.weight("b.w").as<float>()[0] = 3;
@@ -358,28 +332,6 @@ TEST_CASE("one entry describes several parts, each with weights of its own") {
   CHECK(with_names("a, b, c, a").find("'a' is described twice") != std::string::npos);
   CHECK(!with_names("a, , b, c").empty());
   CHECK(!with_names("a, b, c, ").empty());
-}
-
-TEST_CASE("what a file or block calls otherwise now is said where the name of before is used") {
-  const auto refused = [](const std::string& block, const std::string& setting, const ModelOptions& options = {}) {
-    return test::error_of([&] {
-      Model::parse(
-          R"json({"xtape": 2, "use": ["maps.json"], "hyper": {"d_model": 3}, "renamed": {"width": "d_model"}, "files": {
-        "maps.json": {"xtape": 2, "renamed": {"widen": "scale"}, "blocks": {"scale": {"hyper": {"by": 2},
-        "renamed": {"times": "by"}, "inputs": ["x"], "result": "x * by"}}}}, "model": {"modules": {"a": {"block": ")json" +
-              block + "\"" + setting +
-              R"json(}}, "functions": {"f": {"inputs": {"x": "float [d_model]"}, "result": "a(x)"}}}})json",
-          options);
-    });
-  };
-  CHECK(refused("scale", "").empty());
-  CHECK(refused("widen", "").find("there is no block 'widen'; write scale now") != std::string::npos);
-  CHECK(refused("='widen'", "").find("there is no block 'widen'; write scale now") != std::string::npos);
-  CHECK(refused("scale", ", \"times\": 3").find("has no parameter 'times'; write by now") != std::string::npos);
-  CHECK(refused("scale", ", \"bu\": 3").find("has no parameter 'bu'; did you mean 'by'?") != std::string::npos);
-  CHECK(refused("scale", ", \"rate\": 3").find("has no parameter 'rate'; it has by") != std::string::npos);
-  CHECK(refused("scale", "", {.hyper = {{"width", "4"}}}).find("has no hyper-parameter 'width'; write d_model now") !=
-        std::string::npos);
 }
 
 TEST_CASE("a hyper-parameter that an extending file sets must have an effect") {

@@ -34,7 +34,7 @@ Model model_of(const Spelling& spelling, Dtype dtype) {
   for (const char* line : spelling.lines) lines += (lines.empty() ? "" : ", ") + quoted(line);
   ModelOptions options;
   options.dtype = dtype;
-  return Model::parse(R"({"xtape": 1, "name": "spelled", "model": {"functions": {"f": {"inputs": {)" + inputs +
+  return Model::parse(R"({"xtape": 2, "name": "spelled", "model": {"functions": {"f": {"inputs": {)" + inputs +
                           R"(}, "do": [)" + lines + R"(], "result": {"y": "y"}}}}})",
                       options);
 }

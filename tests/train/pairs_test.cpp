@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 namespace {
 /// Predicts the next word from the last one and the mean of the source's words: quickly trained, but a poor model.
 const std::string definition = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "pairs",
   "hyper": {"source_vocab_size": null, "target_vocab_size": null, "width": 8},
   "blocks": {
@@ -25,7 +25,7 @@ const std::string definition = R"json({
     }
   },
   "model": {
-    "parts": {
+    "modules": {
       "source_table": {"block": "table", "rows": "source_vocab_size"},
       "target_table": {"block": "table", "rows": "target_vocab_size"},
       "out": {"block": "table", "rows": "target_vocab_size"}

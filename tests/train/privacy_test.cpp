@@ -159,7 +159,7 @@ TEST_CASE("rows of padding have no effect, also of numbers, which cannot be igno
   }
   // The bias gives a row of zeros a gradient.
   const char* definition = R"json({
-    "xtape": 1, "name": "line",
+    "xtape": 2, "name": "line",
     "model": {
       "weights": {"w": {"shape": [2], "init": "ones"}, "bias": {"shape": [1], "init": "ones"}},
       "functions": {"loss": {
@@ -202,7 +202,7 @@ TEST_CASE("padding has no effect where the loss of zeros is infinite, and a mean
   DataRows rows = {{{"y", Column::Kind::number}}, {}};
   for (int i = 0; i < 20; ++i) rows.rows.push_back({{{}, {1 + 0.1F * static_cast<float>(i)}, 0}});
   const char* definition = R"json({
-    "xtape": 1, "name": "scale",
+    "xtape": 2, "name": "scale",
     "model": {
       "weights": {"w": {"shape": [1], "init": "ones"}},
       "functions": {"loss": {

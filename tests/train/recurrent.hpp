@@ -12,7 +12,7 @@ using namespace xtape;
 
 /// Two recurrent layers with carried states.
 inline const std::string definition = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "recurrent",
   "hyper": {"vocab_size": 11, "width": 6, "layers": 2, "rate": 0.0},
   "blocks": {
@@ -34,7 +34,7 @@ inline const std::string definition = R"json({
     }
   },
   "model": {
-    "parts": {
+    "modules": {
       "in": {"block": "table", "rows": "vocab_size", "width": "width"},
       "cells": {"block": "cell", "repeat": "layers", "width": "width"},
       "out": {"block": "table", "rows": "vocab_size", "width": "width"}

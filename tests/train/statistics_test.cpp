@@ -16,7 +16,7 @@ using namespace xtape;
 namespace {
 /// Two layers whose first two queries see no key, and a scan over their results.
 const std::string definition = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "observed",
   "hyper": {"vocab_size": 11, "width": 6, "rate": 0.3, "kept": false},
   "blocks": {
@@ -42,7 +42,7 @@ const std::string definition = R"json({
     }
   },
   "model": {
-    "parts": {
+    "modules": {
       "in": {"block": "table", "rows": "vocab_size", "width": "width"},
       "mixes": {"block": "mix", "repeat": 2},
       "cell": {"block": "cell"},
@@ -63,7 +63,7 @@ const std::string definition = R"json({
   }
 })json";
 
-/// `rate` is a hyper-parameter of the model: in version 1, blocks get it as their own.
+/// The recurrent model, whose cell has `rate` as a parameter and names its lines.
 std::string text() {
   return recurrent::with(R"("inputs": ["x"],
       "do": [

@@ -186,7 +186,7 @@ TEST_CASE("a failure that comes from an element of a table names its file and li
 TEST_CASE("regression on columns of numbers") {
   const tiny::Directory directory;
   directory.write("line.json", R"json({
-    "xtape": 1, "name": "line", "hyper": {"width": null},
+    "xtape": 2, "name": "line", "hyper": {"width": null},
     "model": {
       "weights": {"w": {"shape": ["width"], "init": "zeros"}, "c": {"shape": [], "init": "zeros"}},
       "functions": {

@@ -38,7 +38,7 @@ class Directory {
 
 /// Predicts the next token from this one and the one before, with dropout.
 inline const std::string definition = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "tiny",
   "hyper": {"vocab_size": 13, "width": 16, "rate": 0.2, "slope": 1.0},
   "blocks": {
@@ -50,7 +50,7 @@ inline const std::string definition = R"json({
     }
   },
   "model": {
-    "parts": {
+    "modules": {
       "here": {"block": "table", "rows": "vocab_size", "width": "width"},
       "before": {"block": "table", "rows": "vocab_size", "width": "width"},
       "out": {"block": "table", "rows": "vocab_size", "width": "width"}

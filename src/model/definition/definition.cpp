@@ -9,7 +9,6 @@
 #include "base/messages/wording.hpp"
 #include "model/definition/checks.hpp"
 #include "model/definition/definition_blocks.hpp"
-#include "model/definition/version_1.hpp"
 #include "model/hugging_face/mapping.hpp"
 #include "xtape/model.hpp"
 
@@ -21,12 +20,6 @@ std::string read_about(const JsonNode& node) {
   return node.is_array() ? joined(
                                node.elements(), [](const JsonNode& line) { return line.text(); }, " ")
                          : node.text();
-}
-
-Function shared_function(const Entries::value_type& entry, const Definition& file, const Block& model) {
-  Function function = read_functions({entry}, model).front();
-  if (file.version == 1) upgrade(function.computation);
-  return function;
 }
 
 /// Returns the hint for an error about a missing file: a similar name in its directory.
@@ -155,24 +148,23 @@ class Reader {
     return extended_mapping(mapping_of(node.at("extends"), depth + 1), node);
   }
 
-  static int version_of(const JsonNode& node) {
+  static void check_version(const JsonNode& node) {
     const JsonNode version = node.at("xtape");
-    for (int known = oldest_version; known <= latest_version; ++known)
-      if (version.json() == known) return known;
-    version.fail("this program reads definitions of versions " + std::to_string(oldest_version) + " to " +
-                 std::to_string(latest_version));
+    if (version.json() == 1)
+      version.fail(
+          "a definition of version 1 is not read: write \"xtape\": 2, \"modules\" in place of \"parts\", and in scan "
+          "'valid' and 'non_sequences' in place of 'real' and 'alike'");
+    if (version.json() != format_version)
+      version.fail("this program reads definitions of version " + std::to_string(format_version));
   }
 
   void read(Definition& definition) {
     const std::vector<JsonNode> nodes = extended_by(definition.node);
     definition.extended.assign(nodes.begin(), nodes.end() - 1);
-    definition.version = version_of(definition.node);
     for (const JsonNode& node : nodes) {
+      check_version(node);
       node.only({"xtape", "name", "about", "extends", "use", "hyper", "defaults", "hugging_face", "blocks", "functions",
-                 "model", "renamed", "files"});
-      if (version_of(node) != definition.version)
-        definition.node.at("extends").fail("it is of version " + std::to_string(version_of(node)) +
-                                           ", but a definition can only extend one of its own version");
+                 "model", "files"});
       if (node.has("name")) definition.name = node.at("name").text();
       if (node.has("about")) definition.about = read_about(node.at("about"));
       if (node.has("use"))
@@ -182,7 +174,6 @@ class Reader {
       refuse_slips(nodes, "hyper", {});
       refuse_slips(nodes, "blocks", definition.block_names());
     }
-    definition.renamed = read_renamed(merged(nodes, "renamed"));
     definition.hyper = read_parameters(merged(nodes, "hyper", "hyper"));
     definition.hyper_index = index_of(definition.hyper);
     std::optional<JsonNode> mapping;
@@ -203,8 +194,6 @@ class Reader {
     for (const Definition::Used& each : definition.used)
       for (const auto& block : each.file->blocks) used.emplace_back(block->name, block->node);
     read_blocks(definition, merged(with_changes(nodes), "blocks", "", used));
-    if (definition.version == 1)
-      for (const auto& block : definition.blocks) upgrade(block->computation);
     read_model_of(definition, nodes);
     for (const JsonNode& node : nodes)
       if (node.has("defaults")) read_defaults(definition, node.at("defaults").owned_by("defaults"));
@@ -254,8 +243,6 @@ class Reader {
       if (node.has("functions"))
         for (const auto& [name, entry] : node.at("functions").entries())
           entry.is_null() ? void(definition.removed.insert(name)) : void(definition.removed.erase(name));
-    if (definition.version == 1)
-      for (Function& function : definition.functions) upgrade(function.computation);
     for (const Function& function : definition.functions)
       definition.function_index.emplace(function.name, definition.function_index.size());
     add_used_functions(definition);
@@ -270,7 +257,7 @@ class Reader {
         if (definition.removed.count(entry.first) != 0) continue;
         const auto [known, is_new] = definition.function_index.emplace(entry.first, definition.functions.size());
         if (is_new)
-          definition.functions.push_back(shared_function(entry, *file, *definition.model));
+          definition.functions.push_back(read_functions({entry}, *definition.model).front());
         else if (known->second >= own)
           entry.second.fail_at_key("another used file has a function '" + entry.first + "' too");
       }
@@ -320,12 +307,6 @@ const Block* Definition::find_block(const std::string& name) const {
 const Function* Definition::find_function(const std::string& name) const {
   const auto found = function_index.find(name);
   return found == function_index.end() ? nullptr : &functions[found->second];
-}
-
-std::string Definition::instead_of_block(const std::string& name) const {
-  for (const Used& each : used)
-    if (each.file->renamed.count(name) != 0) return now_called(name, each.file->renamed, {});
-  return now_called(name, renamed, block_names());
 }
 
 std::vector<std::string> Definition::block_names() const {

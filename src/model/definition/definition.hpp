@@ -79,13 +79,6 @@ struct ModuleSpec {
   std::vector<ModuleSpec> modules;  ///< Modules supplied for the block's modules that are declared as null.
 };
 
-/// Maps each old name to the text to write instead.
-using Renamed = std::map<std::string, std::string>;
-
-/// Returns the hint for an error about the unknown `name`: its replacement in `renamed`, or else the nearest of
-/// `names`, or else "".
-std::string now_called(const std::string& name, const Renamed& renamed, const std::vector<std::string>& names);
-
 /// Maps names to indices in a list. Lookup must be fast, because a file may contain very many entries.
 using Index = std::map<std::string, std::size_t>;
 
@@ -102,7 +95,6 @@ struct Block {
   Computation computation;
   std::vector<std::pair<std::string, Line>> exports;  ///< Exported weights, by the names that other programs use.
   std::vector<std::pair<std::string, Line>> updates;  ///< New values of weights in training, by name.
-  Renamed renamed;                                    ///< Old names of parameters.
   std::shared_ptr<const FileBlock> from_file;         ///< Records the block. Null for a block that lines describe.
   std::string file;                                   ///< The file of `from_file`, as the definition names it.
 
@@ -118,8 +110,8 @@ struct Function {
   Computation computation;
 };
 
-/// The latest version of the format, and the oldest version that can be read.
-inline constexpr int latest_version = 2, oldest_version = 1;
+/// The version of the format.
+inline constexpr int format_version = 2;
 
 /// One file, merged with the files that it extends.
 struct Definition {
@@ -127,7 +119,6 @@ struct Definition {
   JsonNode node;
   /// The files that this file extends, directly or indirectly. The base file comes first.
   std::vector<JsonNode> extended;
-  int version = latest_version;
   std::string name, about;
   /// A file that this file uses, and its name in the entry "use".
   struct Used {
@@ -146,15 +137,12 @@ struct Definition {
   std::vector<Function> functions;
   Index function_index;
   std::set<std::string> removed;  ///< Functions whose last entry is null.
-  Renamed renamed;                ///< Old names of hyper-parameters and blocks.
 
   /// Returns a block of this file or of a file that it uses directly. Returns null if no block has this name.
   const Block* find_block(const std::string& name) const;
   /// Returns null if the model has no function of this name.
   const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
-  /// Returns the hint for an error about an unknown block. The hint says what to write instead.
-  std::string instead_of_block(const std::string& name) const;
 };
 
 /// Reads a definition and all files that it uses or extends. Throws FileError or DefinitionError.

@@ -178,7 +178,7 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
   if (!module.block.empty() && module.block[0] == '=')
     module.choice = parse_line(module.block.substr(1), location_of(block), false);
   else if (home.find_block(module.block) == nullptr)
-    block.fail("there is no block '" + module.block + "'" + home.instead_of_block(module.block));
+    block.fail("there is no block '" + module.block + "'" + did_you_mean(module.block, home.block_names()));
   for (const auto& [key, value] : node.entries()) {
     if (key == "block" || key == "about") continue;
     if (key == "repeat")
@@ -199,14 +199,6 @@ std::vector<ModuleSpec> read_modules(const Entries& entries, const Definition& h
   std::vector<ModuleSpec> modules;
   for (const auto& [name, entry] : entries) modules.push_back(read_module(name, entry, home));
   return modules;
-}
-
-void only_keys(const JsonNode& node, const std::vector<std::string>& known, int version) {
-  const char* other = version == 1 ? "modules" : "parts";
-  if (node.has(other))
-    node.at(other).fail_at_key("a definition of version " + std::to_string(version) + " calls this \"" +
-                               modules_key(version) + "\"");
-  node.only(known);
 }
 
 /// Throws DefinitionError if two parameters, weights, modules or inputs of a block have the same name. This name would
@@ -238,10 +230,6 @@ void index(Block& block) {
 }
 }  // namespace
 
-const char* modules_key(int version) {
-  return version == 1 ? "parts" : "modules";
-}
-
 Line read_expression(const JsonNode& node) {
   if (node.is_string()) return parsed(node, false);
   const Json& json = node.json();
@@ -256,17 +244,6 @@ Settings read_settings(const JsonNode& node) {
   return settings;
 }
 
-Renamed read_renamed(const Entries& entries) {
-  Renamed renamed;
-  for (const auto& [name, now] : entries) renamed[name] = now.text();
-  return renamed;
-}
-
-std::string now_called(const std::string& name, const Renamed& renamed, const std::vector<std::string>& names) {
-  const auto found = renamed.find(name);
-  return found == renamed.end() ? did_you_mean(name, names) : "; write " + found->second + " now";
-}
-
 std::vector<Parameter> read_parameters(const Entries& entries) {
   std::vector<Parameter> parameters;
   for (const auto& [name, value] : entries) {
@@ -279,19 +256,15 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
 }
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
-  only_keys(
-      node,
-      {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "update", "export", "renamed"},
-      home.version);
+  node.only({"about", "hyper", "weights", "modules", "inputs", "do", "result", "update", "export"});
   auto block = std::make_unique<Block>();
   block->name = name;
   block->node = node;
   block->location = location_of(node);
   block->home = &home;
   block->parameters = read_parameters(merged({node}, "hyper"));
-  block->renamed = read_renamed(merged({node}, "renamed"));
   block->weights = read_weights(merged({node}, "weights"));
-  block->modules = read_modules(merged({node}, modules_key(home.version)), home);
+  block->modules = read_modules(merged({node}, "modules"), home);
   block->inputs = read_inputs(node.at("inputs"), false);
   block->computation = read_computation(node);
   for (const auto& [weight, value] : merged({node}, "export")) {
@@ -316,14 +289,13 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
 }
 
 std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, const Definition& home) {
-  const char* modules = modules_key(home.version);
-  for (const JsonNode& node : nodes) only_keys(node, {"about", "weights", modules, "functions"}, home.version);
+  for (const JsonNode& node : nodes) node.only({"about", "weights", "modules", "functions"});
   auto block = std::make_unique<Block>();
   const JsonNode& node = nodes.back();
   block->location = location_of(node);
   block->home = &home;
   block->weights = read_weights(merged(nodes, "weights"));
-  block->modules = read_modules(merged(nodes, modules), home);
+  block->modules = read_modules(merged(nodes, "modules"), home);
   for (const ModuleSpec& module : block->modules)
     if (module.given) fail(module.location, "a model cannot be given modules: describe '" + module.name + "' here");
   index(*block);

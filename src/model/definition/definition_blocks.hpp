@@ -28,9 +28,6 @@ Json embedded_file(const Block& block);
 /// The entries of a JSON object by name, each with its source location.
 using Entries = std::vector<std::pair<std::string, JsonNode>>;
 
-/// Returns the key under which a definition of this version lists modules: "modules", or "parts" in version 1.
-const char* modules_key(int version);
-
 /// Merges the objects `key` of all nodes that have this key. If several entries have the same name, the last entry wins
 /// and keeps the position of the first. An entry {"change": {…}} changes parts of the previous entry of the same name.
 /// If there is no previous entry, it changes the entry of this name in `inherited`; functions of used files cannot be
@@ -58,7 +55,6 @@ JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change
 Line read_expression(const JsonNode& node);
 /// Returns the parameters that an entry sets, by name or under "pass".
 Settings read_settings(const JsonNode& node);
-Renamed read_renamed(const Entries& entries);
 /// Returns the index of each element by name.
 template <class Named>
 Index index_of(const std::vector<Named>& list) {

@@ -11,7 +11,7 @@ namespace xtape::model {
 namespace {
 /// Returns the names of an entry that describes several modules or weights: "query, key, value".
 std::vector<std::string> names_in(const std::string& names, const std::string& key) {
-  if (key != "weights" && key != "modules" && key != "parts") return {names};
+  if (key != "weights" && key != "modules") return {names};
   std::vector<std::string> all;
   for (std::size_t first = 0; first <= names.size();) {
     const std::size_t comma = std::min(names.find(',', first), names.size());

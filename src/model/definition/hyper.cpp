@@ -33,7 +33,7 @@ class Resolver {
     for (const auto& [name, text] : overrides) {
       if (parameters_.count(name) == 0)
         throw DefinitionError(definition.file + " has no hyper-parameter '" + name + "'" +
-                              or_these(now_called(name, definition.renamed, names), names));
+                              or_these(did_you_mean(name, names), names));
       overrides_[name] = text;
     }
   }

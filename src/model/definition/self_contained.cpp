@@ -53,7 +53,7 @@ class Writer {
     Json json = Json::object();
     for (const JsonNode& node : nodes)
       for (const auto& [key, entry] : node.entries()) json[key] = entry.json();
-    lay_over(nodes, {"hyper", "functions", "renamed"}, {}, json);
+    lay_over(nodes, {"hyper", "functions"}, {}, json);
     if (json.contains("blocks")) {
       Json::object_t blocks;  // with the changes of all files
       for (const auto& block : definition.blocks) blocks.push_back({block->name, block->node.json()});
@@ -65,7 +65,7 @@ class Writer {
     for (const JsonNode& model : models)
       for (const auto& [key, entry] : model.entries()) json["model"][key] = entry.json();
     if (!models.empty()) {
-      lay_over(models, {"weights", modules_key(definition.version)}, {}, json["model"]);
+      lay_over(models, {"weights", "modules"}, {}, json["model"]);
       lay_over(models, {"functions"}, used_functions(definition), json["model"]);
     }
     return json;

@@ -52,11 +52,9 @@ ScanCall scan_call(const Arguments& arguments) {
     } else if (given.name == "checkpoint_every") {
       if (!given.value.is_none()) call.options.checkpoint_every = lengths(given);
     } else {
-      const std::string now = now_called(given.name, {{"alike", "non_sequences"}, {"real", "valid"}}, {});
-      throw Error("scan has no '" + given.name + "'" +
-                  (now.empty() ? nearest_or_all(given.name, {"init", "non_sequences", "axis", "reverse", "valid",
-                                                             "checkpoint_every"})
-                               : now));
+      throw Error(
+          "scan has no '" + given.name + "'" +
+          nearest_or_all(given.name, {"init", "non_sequences", "axis", "reverse", "valid", "checkpoint_every"}));
     }
   }
   return call;

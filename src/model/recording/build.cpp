@@ -150,7 +150,7 @@ class Builder {
     const Block* block = spec.home->find_block(name);
     if (block == nullptr)
       spec.choice->fail(spec.choice->value.column,
-                        "there is no block '" + name + "'" + spec.home->instead_of_block(name));
+                        "there is no block '" + name + "'" + did_you_mean(name, spec.home->block_names()));
     return *block;
   }
 
@@ -219,7 +219,7 @@ class Builder {
 
   /// Returns the hint for a parameter that the block does not have: the nearest name, or all parameters.
   static std::string instead_of(const std::string& name, const Block& block) {
-    const std::string nearest = now_called(name, block.renamed, settable(block));
+    const std::string nearest = did_you_mean(name, settable(block));
     std::vector<std::string> names;
     for (const Parameter& each : block.parameters) names.push_back(each.name);
     return nearest.empty() ? nearest_or_all(name, names) : nearest;

@@ -10,7 +10,7 @@ namespace xtape::fuzz {
 
 namespace {
 constexpr const char* small_definition = R"json({
-  "xtape": 1, "name": "small", "hyper": {"width": 2, "tied": true},
+  "xtape": 2, "name": "small", "hyper": {"width": 2, "tied": true},
   "model": {
     "weights": {"w": {"shape": ["width"], "init": "zeros"},
                 "v": {"shape": ["width"], "init": "zeros", "when": "not tied"}},
