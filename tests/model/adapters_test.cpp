@@ -138,6 +138,29 @@ TEST_CASE("adapters: the modules are those of the tensors, and target_modules mu
   CHECK(head.complaint().find("is named 'embed_tokens'") != std::string::npos);
 }
 
+TEST_CASE("adapters: NAME_lora is NAME with linear maps that have adapters, if it has no file of its own") {
+  const std::string models = source_root() + "/models/";
+  ModelOptions small;
+  small.hyper = {{"vocab_size", "9"}, {"d_model", "8"}, {"heads", "2"}, {"layers", "1"}, {"rank", "3"}};
+  const auto adapters_of = [&](const Model& model) {
+    std::vector<std::string> names;
+    for (const std::string& name : model.weights().names())
+      if (name.ends_with("lora_A")) names.push_back(name);
+    return names;
+  };
+  const std::vector<std::string> of_phi = {"layers.0.attention.q_proj.lora_A", "layers.0.attention.v_proj.lora_A"};
+  const Model phi = Model::load(models + "phi_lora.json", small);
+  CHECK(phi.name() == "phi_lora");
+  CHECK(adapters_of(phi) == of_phi);
+  CHECK(adapters_of(Model::parse(phi.definition_text())) == of_phi);
+  CHECK(adapters_of(Model::parse(R"({"xtape": 2, "name": "own", "extends": "phi_lora.json"})", small,
+                                 models + "own.json")) == of_phi);
+  const auto said = [&](const std::string& name) { return error_of([&] { Model::load(models + name); }); };
+  CHECK(said("phj_lora.json").find("there is no file '" + models + "phj_lora.json'") != std::string::npos);
+  CHECK(said("resnet_lora.json").find("there is no mapping to change: no file that this one extends has any") !=
+        std::string::npos);
+}
+
 TEST_CASE("adapters: damaged files") {
   const auto said = [](const std::function<void(const ChangedAdapters&)>& damage) {
     const ChangedAdapters changed;

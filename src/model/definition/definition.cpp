@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
 #include "model/definition/checks.hpp"
@@ -44,7 +45,21 @@ class Reader {
   }
 
  private:
-  static JsonNode opened(const std::string& path) { return {read_file(path), path, JsonErrors::definition}; }
+  static JsonNode opened(const std::string& path) {
+    const std::string base = adapted_definition(path);
+    return base.empty() ? JsonNode(read_file(path), path, JsonErrors::definition) : with_adapters(path, base);
+  }
+
+  /// Returns the definition `path`, which is not a file: the changes that add adapters to the definition `base`.
+  static JsonNode with_adapters(const std::string& path, const std::string& base) {
+    const char* const changes_file = "changes/lora.json";
+    const std::string beside = (std::filesystem::path(base).parent_path() / changes_file).string();
+    const JsonNode changes = opened(is_plain_file(beside) ? beside : models_directory() + "/" + changes_file);
+    Entries entries = changes.entries();
+    const Json own = {{"name", std::filesystem::path(path).stem().string()}, {"extends", canonical(base)}};
+    for (const auto& entry : JsonNode(own.dump(), path, JsonErrors::definition).entries()) entries.push_back(entry);
+    return changes.with_entries(entries);
+  }
 
   static std::string canonical(const std::string& path) {
     std::error_code none;
@@ -79,10 +94,13 @@ class Reader {
     if (embedded_.has(name)) return {name, [this, name] { return embedded_.at(name); }};
     std::string path = (std::filesystem::path(from).parent_path() / name).string();
     std::error_code none;
-    if (!std::filesystem::is_regular_file(path, none)) {
+    const auto missing = [&] {
+      return !std::filesystem::is_regular_file(path, none) && adapted_definition(path).empty();
+    };
+    if (missing()) {
       const std::string beside = path;
       path = (std::filesystem::path(models_directory()) / name).string();
-      if (!std::filesystem::is_regular_file(path, none))
+      if (missing())
         entry.fail("cannot find '" + name + "': neither " + beside + " nor " + path + " is a file" + file_like(path));
     }
     return {canonical(path), [path] { return opened(path); }};

@@ -145,7 +145,14 @@ struct Definition {
   std::vector<std::string> block_names() const;
 };
 
-/// Reads a definition and all files that it uses or extends. Throws FileError or DefinitionError.
+/// The end of the name of a definition that adds adapters to another definition: "gpt2_lora".
+inline constexpr const char* adapter_suffix = "_lora";
+/// If `path` is not a file but the path of another definition with adapter_suffix, returns the path of the other one:
+/// "llama.json" for "llama_lora.json". Otherwise returns "".
+std::string adapted_definition(const std::string& path);
+
+/// Reads a definition and all files that it uses or extends. If adapted_definition gives the path of a definition,
+/// reads this definition with the changes of models/changes/lora.json. Throws FileError or DefinitionError.
 std::shared_ptr<const Definition> read_definition(const std::string& path);
 /// Like read_definition, but reads from `text`. Errors call the text `file`. Paths of other files are relative to the
 /// directory of `file`.

@@ -6,6 +6,7 @@
 
 #include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "model/definition/definition.hpp"
 #include "model/models_directory.hpp"
 #include "xtape/model.hpp"
 
@@ -35,6 +36,10 @@ std::vector<std::string> definitions_like(const std::string& name, const std::fi
       names.push_back((whole ? entry.path().filename() : entry.path().stem()).string());
   std::ranges::sort(names);  // the order of a directory is not defined
   return names;
+}
+
+bool is_definition(const std::string& path) {
+  return is_plain_file(path) || !model::adapted_definition(path).empty();
 }
 }  // namespace
 
@@ -96,16 +101,23 @@ std::string models_directory() {
   return !program.empty() && fs::is_directory(beside, none) ? beside.string() : XTAPE_MODELS_DIRECTORY;
 }
 
+std::string model::adapted_definition(const std::string& path) {
+  const std::string end = std::string(adapter_suffix) + ".json";
+  if (!path.ends_with(end) || path_exists(path)) return "";
+  const std::string base = path.substr(0, path.size() - end.size()) + ".json";
+  return is_plain_file(base) ? base : "";
+}
+
 std::string find_definition(const std::string& name, const std::string& folder) {
   namespace fs = std::filesystem;
   for (const std::string& each : {name, name + ".json"})
-    if (is_plain_file(each)) return each;
+    if (is_definition(each)) return each;
   if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
   const fs::path models = models_directory();
   const fs::path last = folder.empty() ? models : models / folder;
   for (const fs::path& directory : {models, last})
     for (const std::string& each : {name, name + ".json"})
-      if (is_plain_file((directory / each).string())) return (directory / each).string();
+      if (is_definition((directory / each).string())) return (directory / each).string();
   std::error_code none;
   throw FileError("there is no file '" + name + "', here or in " + last.string() +
                   (fs::is_directory(last, none) ? did_you_mean(name, definitions_like(name, last))

@@ -13,8 +13,6 @@
 namespace xtape::model {
 
 inline constexpr const char* adapter_config_file = "adapter_config.json";
-/// The end of the name of a definition that adds adapters to another definition: "gpt2_lora".
-inline constexpr const char* adapter_suffix = "_lora";
 inline constexpr const char* adapter_weights_file = "adapter_model.safetensors";
 inline constexpr const char* adapter_prefix = "base_model.model.";  ///< The beginning of tensor names.
 inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< Ends of tensor names.
