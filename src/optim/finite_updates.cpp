@@ -73,7 +73,7 @@ bool Optimizer::Data::stays_finite(double norm) {
       return std::abs(bound);
     };
     const Magnitudes bounds = group.bounds;
-    const AdamStep& step = group.step;
+    const AdamUpdate& step = group.step;
     const double decay = within(options.weight_decay);
     Magnitudes& next = group.bounds;
     if (options.kind == Kind::sgd) {

@@ -181,7 +181,7 @@ template <class T>
 void Optimizer::Data::update_piece(const Piece& piece, T* weight, const T* gradient,
                                    const std::array<T*, 2>& moments) const {
   const OptimizerOptions& options = of(piece).options;
-  AdamStep step = of(piece).step;
+  AdamUpdate step = of(piece).step;
   const double decay = decay_of(piece);
   if (options.kind == Kind::sgd) {
     kernels().of<T>().sgd_update(weight, gradient, moments[0], piece.count,

@@ -117,7 +117,7 @@ struct Optimizer::Data {
   struct Group {
     OptimizerOptions options;
     bool narrow = false;  // whether the group has a float32 weight
-    AdamStep step;        // of the next update; sgd uses only its rate and scale
+    AdamUpdate step;      // of the next update; sgd uses only its rate and scale
     Magnitudes bounds;    // infinite at first
   };
   const Group& of(const Piece& piece) const { return groups_[group_of_[piece.weight]]; }

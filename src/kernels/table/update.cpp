@@ -19,7 +19,7 @@ void for_each_weight(T* weights, const T* gradient, std::int64_t count, const F&
 }  // namespace
 
 template <class T>
-void sgd_update(T* weights, const T* gradient, T* velocity, std::int64_t count, const SgdStep& step) {
+void sgd_update(T* weights, const T* gradient, T* velocity, std::int64_t count, const SgdUpdate& step) {
   using Batch = xsimd::batch<T>;
   const Batch rate(static_cast<T>(step.rate));
   const Batch scale(static_cast<T>(step.scale));
@@ -35,7 +35,7 @@ void sgd_update(T* weights, const T* gradient, T* velocity, std::int64_t count, 
 }
 
 template <class T>
-void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_t count, const AdamStep& step) {
+void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_t count, const AdamUpdate& step) {
   using Batch = xsimd::batch<T>;
   const Batch scale(static_cast<T>(step.scale));
   const Batch decay(static_cast<T>(step.decay));
@@ -88,10 +88,10 @@ void add_arrays(const T* a, const T* b, T* to, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
 }
 
-template void sgd_update(float*, const float*, float*, std::int64_t, const SgdStep&);
-template void sgd_update(double*, const double*, double*, std::int64_t, const SgdStep&);
-template void adam_update(float*, const float*, float*, float*, std::int64_t, const AdamStep&);
-template void adam_update(double*, const double*, double*, double*, std::int64_t, const AdamStep&);
+template void sgd_update(float*, const float*, float*, std::int64_t, const SgdUpdate&);
+template void sgd_update(double*, const double*, double*, std::int64_t, const SgdUpdate&);
+template void adam_update(float*, const float*, float*, float*, std::int64_t, const AdamUpdate&);
+template void adam_update(double*, const double*, double*, double*, std::int64_t, const AdamUpdate&);
 template double square_sum(const float*, std::int64_t);
 template double square_sum(const double*, std::int64_t);
 template void add_arrays(const float*, const float*, float*, std::int64_t);

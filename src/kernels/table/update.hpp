@@ -7,7 +7,7 @@ namespace xtape {
 
 /// Stochastic gradient descent: g = scale * gradient + decay * w, v = momentum * v + g, w -= rate * v (with Nesterov's
 /// momentum, rate * (g + momentum * v)).
-struct SgdStep {
+struct SgdUpdate {
   double rate = 0;
   double scale = 1;
   double momentum = 0;
@@ -16,11 +16,11 @@ struct SgdStep {
 };
 /// `velocity` may be null if momentum is 0.
 template <class T>
-void sgd_update(T* weights, const T* gradient, T* velocity, std::int64_t count, const SgdStep& step);
+void sgd_update(T* weights, const T* gradient, T* velocity, std::int64_t count, const SgdUpdate& step);
 
 /// Adam: g = scale * gradient + decay * w, m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
 /// w = shrink * w - rate * (m / correction1) / (sqrt(v / correction2) + epsilon).
-struct AdamStep {
+struct AdamUpdate {
   double rate = 0;
   double scale = 1;
   double beta1 = 0.9;
@@ -32,7 +32,7 @@ struct AdamStep {
   double correction2 = 1;  ///< 1 - beta2^updates.
 };
 template <class T>
-void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_t count, const AdamStep& step);
+void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_t count, const AdamUpdate& step);
 
 /// The sum of squares, computed in double.
 template <class T>
