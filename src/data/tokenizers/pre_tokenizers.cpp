@@ -19,7 +19,7 @@ Behavior behavior_of(const std::string& name) {
 }
 
 /// Splits words by a pattern. The behavior determines what happens to the matches.
-class PatternSplit : public WordStep {
+class PatternSplit : public PreTokenizer {
  public:
   PatternSplit(WordPattern pattern, Behavior behavior, bool invert)
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
@@ -67,7 +67,7 @@ class PatternSplit : public WordStep {
 };
 
 /// Replaces spaces by another text, and inserts this text at the beginning.
-class Respelling : public WordStep {
+class Respelling : public PreTokenizer {
  public:
   Respelling(std::string space, const std::string& scheme)
       : space_(std::move(space)), prepends_(scheme != "never"), to_all_(scheme == "always") {}

@@ -19,10 +19,10 @@ struct Word {
 };
 using TakesWord = std::function<void(const Word&)>;
 
-/// One step: splits a word, or rewrites it.
-class WordStep {
+/// Splits a word, or rewrites it.
+class PreTokenizer {
  public:
-  virtual ~WordStep() = default;
+  virtual ~PreTokenizer() = default;
   virtual void apply(const Word& word, const TakesWord& take) const = 0;
 };
 
@@ -44,7 +44,7 @@ class PreTokenizers {
   void split(WordPattern pattern, const std::string& behavior = "Isolated", bool invert = false);
   void from(std::size_t step, const Word& word, const TakesWord& take) const;
 
-  std::vector<std::shared_ptr<const WordStep>> steps_;
+  std::vector<std::shared_ptr<const PreTokenizer>> steps_;
   bool by_bytes_ = false;
 };
 

@@ -30,7 +30,7 @@ struct Cells {
 
 /// Computes the next states from `x` and `states`. Here `x` is the product of the input and W, plus the bias of W:
 /// [rows, gates * size]. The first state is the output.
-using Step = Vars (*)(const Cells& cells, const Var& x, const Vars& states);
+using CellFunction = Vars (*)(const Cells& cells, const Var& x, const Vars& states);
 
 Var gate(const Cells& cells, const Var& x, std::int64_t i) {
   return slice(x, {0, i * cells.size}, {open_end, (i + 1) * cells.size});
@@ -118,7 +118,7 @@ std::vector<Activation> activations_of(NodeCall& node, const std::vector<std::st
   return all;
 }
 
-template <std::int64_t gates, std::size_t states, Step step>
+template <std::int64_t gates, std::size_t states, CellFunction step>
 Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
   const bool rows_first = node.flag("layout", false);
   const Var x = rows_first ? transpose(node.at(0), {1, 0, 2}) : node.at(0);

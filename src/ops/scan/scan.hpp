@@ -146,8 +146,8 @@ Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const Scan
 /// declared to `step`, so no step computes them again. The stacked results include the state before each step. A
 /// condition is declared to `step`, too. If the condition is a state, the stacked state is false where no step took
 /// place.
-struct RecordedStep {
-  RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
+struct RecordedBody {
+  RecordedBody(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {
     const ScanForm form(node.attributes);
     first_state = form.sequences();

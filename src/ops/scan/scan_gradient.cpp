@@ -210,7 +210,7 @@ class OutgoingGradients {
 
 Vars scan_gradient(const GradientCall& call) {
   const ScanForm form(call.attributes());
-  RecordedStep again(call.inputs[0].tape(), call.node, call.inputs, call.outputs, !form.reverse);
+  RecordedBody again(call.inputs[0].tape(), call.node, call.inputs, call.outputs, !form.reverse);
   ScanStep& step = again.step;
   Tape& tape = again.tape;
   const Vars &inputs = again.inputs, &results = again.results;

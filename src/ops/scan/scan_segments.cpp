@@ -76,11 +76,12 @@ ScanStep::Recorded record_step(Tape tape, std::size_t size, const Vars& results,
 }
 
 namespace {
-using Step = std::function<Vars(const Vars&)>;
+using SegmentFunction = std::function<Vars(const Vars&)>;
 
 /// Records a scan of `step`. `step` maps a slice of each sequence, the states and the non-sequences to the outputs and
 /// the next states. Returns the outputs and the last states.
-Vars scan_of(Tape tape, const Step& step, const Vars& inputs, const ScanForm& form, const Segments& segments) {
+Vars scan_of(Tape tape, const SegmentFunction& step, const Vars& inputs, const ScanForm& form,
+             const Segments& segments) {
   const std::size_t size = tape.size();
   const std::size_t first_state = form.sequences();
   Vars given = inputs;
@@ -120,8 +121,8 @@ Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const Scan
   const auto in_order = [&](const auto& first, const auto& second) {  // in the order along the axis
     return form.reverse ? std::vector{second, first} : std::vector{first, second};
   };
-  const Step step = [&](const Vars& given) { return inline_body(tape, body, given); };
-  const Step kept_step = [&](const Vars& given) {
+  const SegmentFunction step = [&](const Vars& given) { return inline_body(tape, body, given); };
+  const SegmentFunction kept_step = [&](const Vars& given) {
     return checkpoint([&](const Vars& in) { return scan_of(tape, step, in, segment, inner); }, given);
   };
   Vars given = inputs, given_last = inputs;

@@ -7,7 +7,7 @@ namespace xtape {
 Vars scan_tangent(const TangentCall& call) {
   const ScanForm form(call.node.attributes);
   const Tape outer = call.inputs[0].tape();
-  RecordedStep again(outer, call.node, call.inputs, call.outputs, form.reverse);
+  RecordedBody again(outer, call.node, call.inputs, call.outputs, form.reverse);
   ScanStep& step = again.step;
   Vars varying, tangents;
   for (std::size_t k = 0; k < again.inputs.size(); ++k) {

@@ -99,13 +99,13 @@ void check_same_names(const std::string& text, const std::vector<Atom>& from, co
 }
 
 /// The arguments of the first reshape, the transpose and the last reshape.
-struct Steps {
+struct Arrangement {
   Shape apart;     ///< The shape of the first reshape, which splits every group into single axes.
   Axes order;      ///< The order of the transpose.
   Shape together;  ///< The shape of the result, set by the last reshape.
 };
 
-Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& shape) {
+Arrangement arrangement_of(const std::string& text, const NamedSizes& given, const Shape& shape) {
   const Pattern pattern = parse_pattern(text);
   const std::vector<Atom> left = atoms_of(pattern.left), right = atoms_of(pattern.right);
   check_same_names(text, left, right);
@@ -130,7 +130,7 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
   const std::size_t covered = shape.size() - written;
 
   std::map<std::string, std::vector<std::size_t>> places;  // for each name, the indices of its axes in `apart`
-  Steps steps;
+  Arrangement steps;
   std::size_t axis = 0;
   for (const Group& group : pattern.left) {
     if (!group.empty() && group[0].name == any_axes) {
@@ -186,15 +186,15 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
 }
 
 /// Records the steps. Leaves out steps that change nothing.
-Var rearranged(Var x, const Steps& steps) {
+Var rearranged(Var x, const Arrangement& steps) {
   if (x.shape() != steps.apart) x = reshape(x, steps.apart);
   if (!std::is_sorted(steps.order.begin(), steps.order.end())) x = transpose(x, steps.order);
   if (x.shape() != steps.together) x = reshape(x, steps.together);
   return x;
 }
 
-Steps steps_of(const Attributes& attributes, const Shape& shape) {
-  return steps_of(attributes.get<std::string>("pattern"), attributes.get<NamedSizes>("sizes"), shape);
+Arrangement arrangement_of(const Attributes& attributes, const Shape& shape) {
+  return arrangement_of(attributes.get<std::string>("pattern"), attributes.get<NamedSizes>("sizes"), shape);
 }
 
 const Op& rearrange_op() {
@@ -210,15 +210,15 @@ const Op& rearrange_op() {
                       NamedSizes{}}},
       .shape =
           [](const OpCall& call) {
-            return std::vector<ValueType>{{call.dtype(0), steps_of(call.attributes, call.shape(0)).together}};
+            return std::vector<ValueType>{{call.dtype(0), arrangement_of(call.attributes, call.shape(0)).together}};
           },
       .expand =
           [](const ExpandCall& call) {
-            return Vars{rearranged(call.inputs[0], steps_of(call.attributes(), call.inputs[0].shape()))};
+            return Vars{rearranged(call.inputs[0], arrangement_of(call.attributes(), call.inputs[0].shape()))};
           },
       .record =
           [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
-            return Vars{rearranged(inputs[0], steps_of(attributes, inputs[0].shape()))};
+            return Vars{rearranged(inputs[0], arrangement_of(attributes, inputs[0].shape()))};
           }};
   return entry;
 }

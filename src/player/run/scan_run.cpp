@@ -14,9 +14,9 @@
 namespace xtape {
 
 namespace {
-/// A step of the body's plan. The pointers of all steps form one list in the scratch of the scan. The kernel of the
-/// scan has no data that changes, so several players may run it at once.
-struct BodyStep {
+/// The kernel of a step of the body's plan. The pointers of all steps form one list in the scratch of the scan. The
+/// kernel of the scan has no data that changes, so several players may run it at once.
+struct BodyKernel {
   std::shared_ptr<const Kernel> kernel;
   std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of the first pointers of each kind
   Site site;
@@ -87,8 +87,8 @@ class ScanRun {
   void begin(const KernelArguments& arguments) const {
     for (const StateCopies& state : states_)
       if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
-    for (const BodyStep& part : first_steps_) run(part, arguments);
-    for (const BodyStep& part : steps_)
+    for (const BodyKernel& part : first_steps_) run(part, arguments);
+    for (const BodyKernel& part : steps_)
       if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments));
   }
 
@@ -137,7 +137,7 @@ class ScanRun {
     }
   }
 
-  void run(const BodyStep& part, const KernelArguments& arguments) const {
+  void run(const BodyKernel& part, const KernelArguments& arguments) const {
     try {
       part.kernel->run(arguments_of(part, arguments));
     } catch (Error& error) {
@@ -154,7 +154,7 @@ class ScanRun {
     return slice;
   }
 
-  KernelArguments arguments_of(const BodyStep& part, const KernelArguments& arguments) const {
+  KernelArguments arguments_of(const BodyKernel& part, const KernelArguments& arguments) const {
     void* const* pointers = pointers_in(arguments);
     return {pointers + part.in, pointers + part.out, pointers[part.scratch], arguments.step, pointers[part.prepared]};
   }
@@ -257,7 +257,7 @@ class ScanRun {
   void add_step(const PlannedProgram& planned, const PlannedStep& step) {
     const LoopKernel* kernel = loops_of(*step.kernel);
     if (kernel != nullptr && !step.once) return add_loops(planned, step, *kernel);
-    BodyStep made;
+    BodyKernel made;
     made.in = operands_.size();
     for (const BufferRef& ref : planned.in(step)) operands_.push_back(at(ref));
     made.out = operands_.size();
@@ -269,7 +269,7 @@ class ScanRun {
     made.kernel = step.kernel;
     made.site = planned.site_of(step);
     (step.once ? first_cost_ : cost_) += step.cost;
-    if (!step.once) calls_.push_back({nullptr, nullptr, 0, 0, 0, steps_.size()});
+    if (!step.once) calls_.push_back({.step = steps_.size()});
     (step.once ? first_steps_ : steps_).push_back(std::move(made));
   }
 
@@ -283,7 +283,11 @@ class ScanRun {
         operands_.push_back(number >= 0 ? at(all[static_cast<std::size_t>(number)]) : at({step.scratch}));
         operands_.back().offset += static_cast<std::int64_t>(offset);
       }
-      calls_.push_back({plain != nullptr ? *plain : nullptr, &loop.run, in, in + loop.inputs, loop.count, 0});
+      calls_.push_back({.plain = plain != nullptr ? *plain : nullptr,
+                        .loop = &loop.run,
+                        .in = in,
+                        .out = in + loop.inputs,
+                        .count = loop.count});
     }
     cost_ += step.cost;
   }
@@ -311,8 +315,8 @@ class ScanRun {
   std::vector<StepOperand> buffers_;                         // the buffers of the body's plan
   std::vector<Array> held_;                                  // the body's constants, kept alive
   std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // the kernels whose loops are called
-  std::vector<BodyStep> first_steps_;  // the steps of the body's plan that run once, before the first time step
-  std::vector<BodyStep> steps_;
+  std::vector<BodyKernel> first_steps_;  // the steps of the body's plan that run once, before the first time step
+  std::vector<BodyKernel> steps_;
   std::vector<BodyCall> calls_;        // the calls of one time step, in order
   std::vector<StepOperand> operands_;  // the operands of all steps
   StepOperand pointers_;               // the location of the operands' addresses at the current step
