@@ -1,1 +1,0 @@
-// A source without contents: see meson.build.
