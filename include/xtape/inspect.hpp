@@ -200,7 +200,7 @@ std::vector<NodeError> shadow(const RecordedPlay& play, const Store& rounded = {
 std::vector<NodeError> ranked(std::vector<NodeError> errors, double threshold = 0);
 
 /// A value that a gradient flows through.
-struct FlowStep {
+struct FlowValue {
   std::string node;  ///< "#12 add", as in the printed tape.
   std::string site;
   std::string type;
@@ -218,9 +218,9 @@ struct GradientFlow {
   std::string name;
   double norm = 0;
   /// The calls that read the value. `norm` is the norm of the part of the gradient that flows back through the call.
-  std::vector<FlowStep> uses;
+  std::vector<FlowValue> uses;
   /// From the value to the loss, always through the use with the largest part of the gradient.
-  std::vector<FlowStep> path;
+  std::vector<FlowValue> path;
   /// The calls that cut the gradient. They depend on the value, but pass back none of their gradient, or less than a
   /// millionth.
   std::vector<FlowCut> cuts;

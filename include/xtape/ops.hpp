@@ -180,12 +180,6 @@ Var min(const Argument& x, const Axes& axis = {}, bool keepdims = false);
 /// The variance of n elements (float): sum(square(x - mean(x))) / (n - correction), with correction >= 0. The result is
 /// NaN or inf where n <= correction. The op is named "var".
 Var variance(const Argument& x, const Axes& axis = {}, bool keepdims = false, std::int64_t correction = 0);
-#ifndef XTAPE_NO_OLD_NAMES
-[[deprecated("write variance(x, axis)")]] inline Var var(const Argument& x, const Axes& axis = {},
-                                                         bool keepdims = false, std::int64_t correction = 0) {
-  return variance(x, axis, keepdims, correction);
-}
-#endif
 /// log(sum(exp(x))) without overflow (float). The result is -inf, with gradient 0, if all elements are -inf or there
 /// are no elements.
 Var logsumexp(const Argument& x, const Axes& axis = {}, bool keepdims = false);
@@ -326,20 +320,6 @@ Var index_add(const Argument& x, std::int64_t axis, const Var& indices, const Va
 /// x with the elements of `part` added at the indices. This is the adjoint of gather. `part` has the shape of
 /// `indices`. Except along `axis`, no axis of `indices` may be longer than that of x.
 Var scatter_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
-// The argument order before version 0.2. Version 0.3 removes these functions.
-[[deprecated("write gather(x, axis, indices)")]] inline Var gather(const Argument& x, const Var& indices,
-                                                                   std::int64_t axis) {
-  return gather(x, axis, indices);
-}
-[[deprecated("write index_add(x, axis, indices, part)")]] inline Var index_add(const Argument& x, const Var& indices,
-                                                                               const Var& part, std::int64_t axis = 0) {
-  return index_add(x, axis, indices, part);
-}
-[[deprecated("write scatter_add(x, axis, indices, part)")]] inline Var scatter_add(const Argument& x,
-                                                                                   const Var& indices, const Var& part,
-                                                                                   std::int64_t axis = 0) {
-  return scatter_add(x, axis, indices, part);
-}
 /// [..., classes]: 1 at the class of each index, otherwise 0. An index outside [0, classes) gives zeros. Not
 /// differentiable.
 Var one_hot(const Argument& indices, std::int64_t classes, std::optional<Dtype> dtype = std::nullopt);
@@ -369,13 +349,6 @@ Var dropout(const Argument& x, double rate);
 /// `cross_entropy` of definitions. cross_entropy in xtape/ops/losses.hpp computes the mean.
 std::pair<Var, Var> cross_entropy_sum(const Argument& logits, const Var& targets, std::int64_t ignore = -100,
                                       double label_smoothing = 0, std::int64_t smoothing_excludes = -1);
-#ifndef XTAPE_NO_OLD_NAMES
-[[deprecated("write cross_entropy_sum for the sum and the count")]] inline std::pair<Var, Var> cross_entropy(
-    const Argument& logits, const Var& targets, std::int64_t ignore, double label_smoothing = 0,
-    std::int64_t smoothing_excludes = -1) {
-  return cross_entropy_sum(logits, targets, ignore, label_smoothing, smoothing_excludes);
-}
-#endif
 
 // Control -------------------------------------------------------------------------------------------------------------
 Var stop_gradient(const Argument& x);  ///< x itself, but no gradient flows through it. A view.

@@ -36,9 +36,6 @@ struct Scanned {
 /// The step function. Takes the step's slices of the inputs (without the axis of the steps) and the states. Returns the
 /// step's outputs and the next states.
 using ScanFunction = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars& states)>;
-#ifndef XTAPE_NO_OLD_NAMES
-using Cell [[deprecated("write ScanFunction")]] = ScanFunction;
-#endif
 
 /// Applies `cell` to the slices of `inputs` along an axis, one after the other, starting from the states `init`. scan
 /// calls the cell once to record it. The cell may use any other vars of the tape (weights). Its random ops draw new

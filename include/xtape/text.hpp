@@ -49,9 +49,6 @@ Array token_array(const std::vector<Tokens>& rows, std::int32_t pad = 0, std::in
 
 /// The arrays of a batch, named like the inputs of the loss function. They are int64 ("int" in definitions) or float32.
 using BatchArrays = Named<Array>;
-#ifndef XTAPE_NO_OLD_NAMES
-using Batch [[deprecated("write BatchArrays")]] = BatchArrays;
-#endif
 
 /// Poisson sampling of rows. Each row of the training split is in a draw with probability expected / rows,
 /// independently of other rows.

@@ -10,7 +10,7 @@
 namespace xtape {
 
 GradientCall gradient_call(const Tape& tape, std::int32_t index, const Node& node) {
-  GradientCall call{*node.op, node, {}, {}, {}, {}, nullptr};
+  GradientCall call{.op = *node.op, .node = node};
   for (const ValueId& input : node.inputs) call.inputs.push_back(tape.var(input));
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     call.outputs.push_back(tape.var({index, static_cast<std::int32_t>(i)}));

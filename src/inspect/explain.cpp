@@ -181,7 +181,7 @@ class Flow {
     return list;
   }
 
-  FlowStep step_of(std::int32_t user, double norm) const {
+  FlowValue step_of(std::int32_t user, double norm) const {
     const ValueId id = output_of(user);
     return {label(id), to_string(node(user).site), to_string(tape_.type(id)), norm, zeros_of(id)};
   }

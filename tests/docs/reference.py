@@ -52,7 +52,7 @@ def names(source):
     for header in sorted((source / "include" / "xtape").rglob("*.hpp")):
         text = re.sub(r"^namespace detail \{$.*?^\}  // namespace detail$", "", header.read_text(), flags=re.M | re.S)
         for paragraph in text.split("\n\n"):
-            told = "///" in paragraph or "deprecated(" in paragraph
+            told = "///" in paragraph
             for line in paragraph.split("\n"):
                 match = DECLARED.match(line)
                 if match and (told or not FORWARD.match(line)):

@@ -94,10 +94,4 @@ TEST_CASE("gather, scatter_add and index_add take PyTorch's order of arguments")
   CHECK(value<double>(gather(x, 0, rows)) == Doubles{{3, 2}, {3, 4}});
   CHECK(value<double>(scatter_add(x, 0, rows, x)) == Doubles{{1, 4}, {7, 8}});
   CHECK(value<double>(index_add(x, 0, row, tape.constant(Doubles{{10, 20}}))) == Doubles{{1, 2}, {13, 24}});
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  CHECK(value<double>(gather(x, rows, 0)) == Doubles{{3, 2}, {3, 4}});
-  CHECK(value<double>(scatter_add(x, rows, x, 0)) == Doubles{{1, 4}, {7, 8}});
-  CHECK(value<double>(index_add(x, row, tape.constant(Doubles{{10, 20}}))) == Doubles{{1, 2}, {13, 24}});
-#pragma GCC diagnostic pop
 }

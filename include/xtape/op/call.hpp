@@ -12,11 +12,11 @@ namespace xtape {
 /// function that receives the call runs. A kernel must therefore copy the data that it needs.
 struct OpCall {
   const Op& op;
-  const Attributes& attributes;   ///< Complete with defaults, in the order of the op's specs.
-  std::vector<ValueType> inputs;  ///< One per operand. Shorter if trailing optional inputs are omitted.
-  SharedList<ValueType> outputs;  ///< Empty while Op::shape or FusionRule::refuses runs.
-  const Tape* body = nullptr;     ///< Null if the node has no body.
-  Site site;                      ///< Empty while Op::shape or FusionRule::refuses runs.
+  const Attributes& attributes;        ///< Complete with defaults, in the order of the op's specs.
+  std::vector<ValueType> inputs = {};  ///< One per operand. Shorter if trailing optional inputs are omitted.
+  SharedList<ValueType> outputs = {};  ///< Empty while Op::shape or FusionRule::refuses runs.
+  const Tape* body = nullptr;          ///< Null if the node has no body.
+  Site site = {};                      ///< Empty while Op::shape or FusionRule::refuses runs.
 
   // These accessors throw Error if the attribute is absent or has another type. `number` does not accept an integer,
   // because attributes of type `number` always hold a double.
@@ -40,8 +40,5 @@ struct OpCall {
     return get<std::vector<std::int64_t>>(name);
   }
 };
-#ifndef XTAPE_NO_OLD_NAMES
-using Call [[deprecated("write OpCall")]] = OpCall;
-#endif
 
 }  // namespace xtape

@@ -57,12 +57,12 @@ struct AttributeSpec {
 struct GradientCall {
   const Op& op;
   const Node& node;  ///< A copy of the node. Valid during the call.
-  Vars inputs;
-  Vars outputs;             ///< All outputs, including those that `apply` does not return (Op::results).
-  Vars cotangents;          ///< One per output, of its type. Empty if the result does not depend on the output.
-  std::vector<bool> needs;  ///< Per input, whether its gradient is needed. False if the input is not a float.
+  Vars inputs = {};
+  Vars outputs = {};             ///< All outputs, including those that `apply` does not return (Op::results).
+  Vars cotangents = {};          ///< One per output, of its type. Empty if the result does not depend on the output.
+  std::vector<bool> needs = {};  ///< Per input, whether its gradient is needed. False if the input is not a float.
   /// xtape::grad(outputs, inputs, cotangents) for ops with bodies. Records on the tape of the body.
-  std::function<Vars(const Vars&, const Vars&, const Vars&)> grad;
+  std::function<Vars(const Vars&, const Vars&, const Vars&)> grad = {};
 
   const Attributes& attributes() const { return node.attributes; }
   /// The cotangent of an output. Records zeros if it is empty.
@@ -214,9 +214,6 @@ struct FusionRule {
   };
   std::shared_ptr<Compiled> compiled = {};
 };
-#ifndef XTAPE_NO_OLD_NAMES
-using Rule [[deprecated("write FusionRule")]] = FusionRule;
-#endif
 
 /// Ops by name, and rules. builtin_ops() contains those of the library. To use custom ops in definitions, copy
 /// builtin_ops() and add the ops to the copy. Reading is safe in several threads at once, adding is not.

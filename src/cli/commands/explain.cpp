@@ -27,7 +27,7 @@ NamedVars parameters_of(const Tape& tape) {
   return parameters;
 }
 
-void print(const FlowStep& step, double of) {
+void print(const FlowValue& step, double of) {
   std::printf("  %9.3e", step.norm);
   if (of > 0) std::printf(" (%5.1f %%)", 100 * step.norm / of);
   std::printf("  %s -> %s%s%s", step.node.c_str(), step.type.c_str(), step.site.empty() ? "" : "  at ",
@@ -42,7 +42,7 @@ void print(const GradientFlow& flow, bool all) {
   if (flow.uses.empty()) std::printf("the loss does not depend on it\n");
   if (flow.uses.size() > 1) {
     std::printf("the calls that read it, and the norm of what flows back through each:\n");
-    for (const FlowStep& use : flow.uses) print(use, flow.norm);
+    for (const FlowValue& use : flow.uses) print(use, flow.norm);
   }
   if (!flow.path.empty()) std::printf("the way to the loss, and the norm of the gradient of each value:\n");
   for (std::size_t i = 0; i < flow.path.size(); ++i) {
