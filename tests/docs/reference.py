@@ -69,8 +69,9 @@ def ops(program):
 
 
 def declared(text):
-    """The names of the functions of a header, without the number of axes in conv2d."""
-    return set(re.findall(r"\b([a-z]\w*?)(?:[123]d)?\(", re.sub(r"//.*", "", text)))
+    """The names of the functions of a header, without the number of axes in conv2d, and what its comments call their ops."""
+    functions = re.findall(r"\b([a-z]\w*?)(?:[123]d)?\(", re.sub(r"//.*", "", text))
+    return {*functions, *re.findall(r'The op is named "(\w+)"', text)}
 
 
 def declarations(source):
