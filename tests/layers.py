@@ -11,7 +11,7 @@ from pathlib import Path
 from counted import holds, report
 
 PUBLIC = {
-    "base": "array attributes communicator error half literal minibatches mpi named npy owner precision safetensors shared_list small_vector xtensor",
+    "base": "array attributes communicator error half layout literal minibatches mpi named npy owner precision safetensors shared_list small_vector xtensor",
     "kernels": "op/kernel",
     "tape": "file_block index op/call op/lowering op/op site tape",
     "ops": "custom_gradient linear_solve loops ops ops/activations ops/convolution ops/elementwise ops/indexing ops/linear_algebra ops/losses "

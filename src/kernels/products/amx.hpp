@@ -11,6 +11,11 @@
 
 #include "base/memory/lengths.hpp"
 
+#if defined(__AVX512F__) && defined(__linux__)
+/// Marks functions that use the unit. Undefined where they cannot be compiled.
+#define XTAPE_AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq")))
+#endif
+
 namespace xtape::amx {
 
 constexpr std::int64_t panel_lines = 16;  ///< Rows of the left matrix or columns of the right matrix in a panel.

@@ -14,44 +14,6 @@
 
 namespace xtape {
 
-const char* name_of(BufferKind kind) {
-  static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry", "external"};
-  return names[static_cast<int>(kind)];
-}
-
-std::string step_name(const Node& node) {
-  if (!node.op->lowering.tiles_body) return node.op->name;
-  std::string name;
-  for (std::size_t i = 0; i < node.body->size(); ++i)
-    if (const Op& op = *node.body->node(i).op; !op.is_source()) name += (name.empty() ? "" : "+") + op.name;
-  return name;
-}
-
-std::string PlannedProgram::name_of(const Buffer& buffer) const {
-  if (buffer.of.node < 0) return "the caller's memory";
-  const Node& node = program->node(buffer.of.node);
-  switch (buffer.role) {
-    case Buffer::Role::copy:
-      return "copy of " + program->label(buffer.of);
-    case Buffer::Role::output:
-      return "output of " + program->label(buffer.of);
-    case Buffer::Role::scratch:
-      return "scratch of " + step_name(node);
-    default:
-      return node.name.empty() ? program->label(buffer.of) : node.name;
-  }
-}
-
-std::string PlannedProgram::name_of(const PlannedStep& step) const {
-  return step.is_copy() ? "copy" : step_name(program->node(step.node));
-}
-
-std::string PlannedProgram::types_text(const PlannedStep& step) const {
-  std::string text;
-  for (const ValueType& type : types_of(step)) text += (text.empty() ? "" : ", ") + to_string(type);
-  return text;
-}
-
 namespace {
 constexpr std::int64_t copied_by_loop = 64;  // elements; make_copy distributes larger copies over threads
 
