@@ -16,6 +16,8 @@
 #include "xtape/scan.hpp"
 #include "xtape/xtensor.hpp"
 
+namespace places {
+
 using namespace xtape;
 
 namespace {
@@ -206,3 +208,5 @@ TEST_CASE("a plan's buffers are named by the numbers and ops of the printed tape
                       [&](const Plan::Buffer& buffer) { return buffer.name.find(result) != std::string::npos; }));
   }
 }
+
+}  // namespace places

@@ -11,6 +11,8 @@
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 
+namespace statistics {
+
 using namespace xtape;
 
 namespace {
@@ -272,3 +274,5 @@ TEST_CASE("an update that fails is observed, and metrics.jsonl has the statistic
     if (!line.statistics.empty()) steps.push_back(line.step);
   CHECK(steps == std::vector<std::int64_t>{1, 6, 11});
 }
+
+}  // namespace statistics

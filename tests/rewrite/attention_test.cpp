@@ -7,6 +7,8 @@
 #include "fused.hpp"
 #include "xtape/player.hpp"
 
+namespace attention_rule {
+
 using namespace xtape;
 
 namespace {
@@ -78,3 +80,5 @@ TEST_CASE("sums over another axis than that of the softmax are not fused as atte
   CHECK(fused_attention(tape, {einsum("bhqk,bqhe->bkhe", weights, v)}) == Count{0, 0});
   CHECK(fused_attention(tape, {einsum("bhqk,bkhe->bqhe", weights, v)}) == Count{1, 0});
 }
+
+}  // namespace attention_rule

@@ -12,6 +12,8 @@
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 
+namespace spellings {
+
 using namespace xtape;
 
 namespace {
@@ -266,3 +268,5 @@ TEST_CASE("all spellings of layer_norm and rms_norm are fused") {
 TEST_CASE("all spellings of a projection with its loss are fused") {
   for (const Spelling& spelling : projections()) check<double>(spelling), check<float>(spelling);
 }
+
+}  // namespace spellings

@@ -15,6 +15,8 @@
 #include "xtape/scan.hpp"
 #include "xtape/xtensor.hpp"
 
+namespace rules {
+
 using namespace xtape;
 
 namespace {
@@ -234,7 +236,7 @@ TEST_CASE("a rule whose pattern records no call, or cannot be recorded, gives an
   CHECK(message([](const ExpandCall&) { return Vars{}; }) == "rule 'r': its pattern gives nothing");
   CHECK(message([](const ExpandCall& call) {
           return Vars{reshape(call.inputs[0], {4})};
-        }).find("rule 'r': its pattern cannot be recorded on its sample: fuse_test.cpp, line ") == 0);
+        }).find("rule 'r': its pattern cannot be recorded on its sample: rules_test.cpp, line ") == 0);
 }
 
 TEST_CASE("rules apply inside checkpoints, whose gradient computes them again") {
@@ -360,3 +362,5 @@ TEST_CASE("a loss scaled by 1 is treated as the loss itself") {
     CHECK(agreed(tape, {loss, gradients[0], gradients[1]}) == 1);
   }
 }
+
+}  // namespace rules
