@@ -11,7 +11,7 @@ from pathlib import Path
 
 from counted import holds, report
 
-GOLDEN = Path(__file__).parent / "golden/gradbench.jsonl"
+GOLDEN = Path(__file__).parent / "golden/data/gradbench.jsonl"
 
 
 def difference(a, b):

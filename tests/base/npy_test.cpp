@@ -98,7 +98,7 @@ TEST_CASE("npy: every type of element, versions, shapes") {
 
 TEST_CASE("npy: files of NumPy") {
   const auto read = [](const std::string& name) {
-    return load_npy(source_root() + "/tests/golden/npy/" + name + ".npy");
+    return load_npy(source_root() + "/tests/golden/data/npy/" + name + ".npy");
   };
   const std::vector<double> values{1, 2, 3, 4, 5, 250};
   const auto check = [&](const std::string& name, Dtype dtype, auto zero) {

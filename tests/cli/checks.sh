@@ -134,7 +134,7 @@ expect 0 "width = 15" "" show other.json --set unit=5 # only another hyper-param
 expect 2 "" "hyper-parameter 'unused' of .*other.json cannot be set to 3" show other.json --set unused=3
 
 # Of a published folder, the shapes of the weights are read.
-cp -r "$source/tests/golden/hugging_face/tiny" folder
+cp -r "$source/tests/golden/data/hugging_face/tiny" folder
 sed -i 's/"n_embd": *[0-9]*/"n_embd": 24/' folder/config.json
 expect 2 "" "of another shape: transformer.wpe.weight is \(80, 16\), the model's is \(80, 24\)" check folder
 
@@ -147,7 +147,7 @@ plays gpt2_lora "${gpt2[@]:1}"
 plays "${gpt2[@]}" --set padded=true --set tied=false --set scale_by_layer=true
 plays "${gpt2[@]}" --dtype float32
 gru=(gru_attention --set source_vocab_size=20 --set embedding_dim=6 --set units=8)
-plays "$source/tests/golden/hugging_face/tiny"
+plays "$source/tests/golden/data/hugging_face/tiny"
 plays "${gru[@]}"
 plays "${gru[@]}" --set directions=2
 plays lstm_attention --set source_vocab_size=20 --set width=8 --set heads=2

@@ -213,7 +213,7 @@ expect 1 "" "logs.json, function 'g', line 5.: watch: the condition is false at 
 expect 0 "the same error$" "" replay of_check
 
 # A ported model against what PyTorch's modules return.
-python3 - "$source/tests/golden/gpt2_modules.safetensors" weights.safetensors <<'PYTHON'
+python3 - "$source/tests/golden/data/gpt2_modules.safetensors" weights.safetensors <<'PYTHON'
 import json, struct, sys
 data = open(sys.argv[1], "rb").read()
 size = struct.unpack("<Q", data[:8])[0]
@@ -229,7 +229,7 @@ text = json.dumps(kept).encode()
 open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + out)
 PYTHON
 gpt2=(--set vocab_size=19 --set n_positions=6 --set n_embd=8 --set n_layer=2 --set n_head=2 --set dropout_rate=0)
-golden="$source/tests/golden"
+golden="$source/tests/golden/data"
 for activation in gelu gelu_tanh; do
   expect 0 "" "" show gpt2 "${gpt2[@]}" --set activation=$activation --tape loss --with b=2,t=6 --mode train \
     --weights weights.safetensors --grad --save $activation

@@ -2,7 +2,7 @@
 # Hugging Face model folders: show, train and export.
 # usage: folders.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
-folders=$source/tests/golden/hugging_face
+folders=$source/tests/golden/data/hugging_face
 export XTAPE_MODELS="$source/models"
 
 expect 0 "^9,424 parameters$" "" show "$folders/tiny"
@@ -69,7 +69,7 @@ holds "a refused export leaves no file" [ ! -e other.onnx -a ! -e other ]
 missing=
 
 # Llama: tokenizer.json and tokenizer.model, configs of transformers 5 and 4.
-llama=$source/tests/golden/llama
+llama=$source/tests/golden/data/llama
 for name in nested flat; do
   expect 0 "^a stitch in time" "" generate "$llama/$name" --prompt "a stitch in time" --tokens 5 --temperature 0
   "$xtape" export "$llama/$name" "again-$name" >/dev/null
@@ -89,7 +89,7 @@ holds "the export has the tokenizer.json" cmp -s trained-nested/tokenizer.json "
 holds "the export has the tokenizer.model" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
 holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/config.json
 holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
-mkdir queries && cp "$source"/tests/golden/qwen3/{config.json,model.safetensors} "$llama"/nested/tokenizer* queries
+mkdir queries && cp "$source"/tests/golden/data/qwen3/{config.json,model.safetensors} "$llama"/nested/tokenizer* queries
 expect 0 "^a stitch in time" "" generate queries --prompt "a stitch in time" --tokens 5 --temperature 0
 expect 2 "" "has a model that continues texts: use xtape generate" translate "$llama/flat"
 mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
@@ -119,11 +119,11 @@ expect 0 "parameters" "^warning: aside has files that are not read: 'other.safet
 printf '{"<new>": %s}' "$(("$("$xtape" show aside 2>/dev/null | sed -n 's/.*vocab_size = \([0-9]*\).*/\1/p' | head -1)" + 1))" >aside/added_tokens.json
 holds "an added token is read both ways" same "a<new>b" "$(echo "a<new>b" | "$xtape" tokenize aside | "$xtape" tokenize aside --detokenize)"
 expect 0 "no use for these tensors of the folder: bert.embeddings.position_ids, bert.pooler.dense.bias, bert.pooler.dense.weight, cls.seq_relationship.bias, cls.seq_relationship.weight$" "" \
-  check "$source/tests/golden/encoders/old"
+  check "$source/tests/golden/data/encoders/old"
 expect 0 "no mistake found" "" check "$folders/tiny"
 
 # BERT that classifies, with sentencepiece's tokens.
-cp -r "$source/tests/golden/encoders/classes" bert && cp "$source"/tests/golden/t5/relu/{spiece.model,tokenizer_config.json} bert
+cp -r "$source/tests/golden/data/encoders/classes" bert && cp "$source"/tests/golden/data/t5/relu/{spiece.model,tokenizer_config.json} bert
 printf 'the quick brown fox jumps\n\na stitch' | "$xtape" classify bert >together
 holds "a label and its probability for each line" [ "$(grep -cE $'^(bad|fair|good)\t0\.[0-9]+$' together)" = 3 ]
 holds "padding changes no label and no probability" same "$(sed -n 3p together)" "$(echo "a stitch" | "$xtape" classify bert)"
@@ -133,12 +133,12 @@ touch picture.png
 expect 2 "" "bert has a model that classifies texts: it reads lines" classify bert picture.png
 expect 2 "" "--checkpoint needs a run: bert is a model folder" classify bert --checkpoint best
 expect 2 "" "tiny has no model that classifies texts or images" classify "$folders/tiny"
-for name in words states; do expect 2 "" "$name has no model that classifies texts or images" classify "$source/tests/golden/encoders/$name"; done
+for name in words states; do expect 2 "" "$name has no model that classifies texts or images" classify "$source/tests/golden/data/encoders/$name"; done
 sed -i 's/"1": "fair"/"7": "fair"/' bert/config.json
 expect 2 "" "config.json, line [0-9]+: there is no label 1: the keys count from 0" classify bert <<<a
 
 # Adapters in the format of PEFT: of runs, and of PEFT.
-adapters=$source/tests/golden/adapters
+adapters=$source/tests/golden/data/adapters
 low=(train gpt2_lora_finetune --set definition=llama_lora --set data.text=words.txt --set data.block_size=16 --set steps=20
   --set schedule.rate=2e-2 --set schedule.warmup=1 --set batch.accumulate=1 --threads 1)
 expect 0 "^low: step 20 " "544 of them trained, step 0 of 20" "${low[@]}" --from "$llama/nested" --out low --set hyper.rank=4
@@ -207,7 +207,7 @@ expect 2 "" "is stored as int8 and cannot be trained: freeze it" train llama_fin
 expect 2 "" "tiny-int8 stores weights as int8: it cannot be trained" train gpt2_lora_finetune --from tiny-int8 --out run-int8 "${small[@]}"
 
 # T5: translate, train and export.
-t5=$source/tests/golden/t5
+t5=$source/tests/golden/data/t5
 translations() { "$xtape" translate "$1" --beam 1 --max-length 12 <pairs/train.source; }
 mkdir pairs && for side in train validation; do
   printf '%s\n' "a rolling stone gathers no moss" "the quick brown fox jumps over the lazy dog" "pack my box with five dozen liquor jugs" >pairs/$side.source
@@ -235,7 +235,7 @@ expect 2 "" "no_such_run is not a run" export no_such_run out-of-it
 expect 2 "" "has no entry \"hugging_face\"" train "$source/models/recipes/gpt2_finetune.json" --from "$folders/tiny" --out run3 "${small[@]}" --set definition="$source/models/lstm_lm.json"
 
 # ViT: labels of images as transformers gives them, training further on images of any size, and export.
-vit=$source/tests/golden/vit
+vit=$source/tests/golden/data/vit
 pictures=("$vit"/{photo,grey,transparent,palette,tall,turned}.png)
 holds "labels and probabilities equal those of transformers" same "$("$xtape" classify "$vit/model" "${pictures[@]}")" "$(cat "$vit/labels.txt")"
 holds "many images are labelled in parts" same \

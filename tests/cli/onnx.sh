@@ -2,7 +2,7 @@
 # ONNX files in the place of saved tapes: show, run, plan, diff and shadow; and as blocks of definitions.
 # usage: onnx.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
-golden=$source/tests/golden/onnx
+golden=$source/tests/golden/data/onnx
 file=$golden/encoder.onnx
 
 reads_onnx() { ! "$xtape" show "$file" 2>&1 | grep -q "built without xtape-onnx"; }

@@ -166,7 +166,7 @@ expect 0 "words: step 9 " "step 9 of 9" train "$source/models/recipes/shakespear
   --set hyper.n_layer=1
 expect 0 "^the rain [a-z<]+ [a-z<]+" "" generate words --prompt "the rain" --tokens 5
 # GPT-2's tokenizer: its two files are copied into the run.
-cp -r "$source/tests/golden/gpt2_small" vocabulary
+cp -r "$source/tests/golden/data/gpt2_small" vocabulary
 expect 0 "bytes: step 3 " "step 3 of 3" train "$source/models/recipes/shakespeare_char.json" --out bytes --set data.text=words.txt \
   --set 'tokenizer={"kind": "gpt2", "vocab": "vocabulary/vocab.json", "merges": "vocabulary/merges.txt"}' --set steps=3 \
   --set schedule.warmup=1 --set data.block_size=8 --set hyper.n_embd=16 --set hyper.n_layer=1

@@ -6,7 +6,7 @@ export OMP_NUM_THREADS=1 XTAPE_MODELS="$source/models"
 
 # A GPT-2 model that has memorised one sentence.
 for _ in $(seq 200); do echo "the rain in spain, näh."; done >words.txt
-vocabulary=$source/tests/golden/gpt2_small
+vocabulary=$source/tests/golden/data/gpt2_small
 expect 0 "run: step 150 " "step 150 of 150" train "$source/models/recipes/shakespeare_char.json" --out run \
   --set data.text=words.txt \
   --set "tokenizer={\"kind\": \"gpt2\", \"vocab\": \"$vocabulary/vocab.json\", \"merges\": \"$vocabulary/merges.txt\"}" \

@@ -101,7 +101,7 @@ holds "XTAPE_KEEP_BLAS_ENV keeps OPENBLAS_CORETYPE" grep -q "for Haswell" <<<"$(
 holds "a full device is a failure" bash -c '"$0" ops >/dev/full 2>/dev/null; [ $? = 1 ]' "$xtape"
 
 # Output to a terminal is escaped; a pipe or file gets every byte.
-vocabulary=$source/tests/golden/gpt2_small
+vocabulary=$source/tests/golden/data/gpt2_small
 printf 'a\x1b[31mb\tc \xc2\x9b2J\n' >steering
 "$xtape" tokenize "$vocabulary" <steering >numbers
 holds "a file gets control characters as they are" cmp -s steering <("$xtape" tokenize "$vocabulary" --detokenize <numbers)

@@ -16,7 +16,7 @@ using doctest::Contains;
 using test::Folder;
 
 namespace {
-const std::string golden_root = source_root() + "/tests/golden/";
+const std::string golden_root = source_root() + "/tests/golden/data/";
 
 nlohmann::json read_json(const std::string& path) {
   return nlohmann::json::parse(std::ifstream(path));

@@ -19,7 +19,7 @@ namespace {
 using Strings = std::vector<std::string>;
 using Json = nlohmann::ordered_json;
 
-const std::string folder = source_root() + "/tests/golden/gpt2_small";
+const std::string folder = source_root() + "/tests/golden/data/gpt2_small";
 
 Gpt2Tokenizer small(const Gpt2Options& options = {}) {
   return Gpt2Tokenizer(folder + "/vocab.json", folder + "/merges.txt", options);

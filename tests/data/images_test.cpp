@@ -171,7 +171,7 @@ TEST_CASE("images: .npz files of NumPy, stored and compressed") {
   const Folder folder;
   const auto bytes_of = [](const std::string& name) {
     std::ostringstream bytes;
-    bytes << std::ifstream(source_root() + "/tests/golden/npy/" + name, std::ios::binary).rdbuf();
+    bytes << std::ifstream(source_root() + "/tests/golden/data/npy/" + name, std::ios::binary).rdbuf();
     return bytes.str();
   };
   const auto error = [&](const std::string& bytes) {

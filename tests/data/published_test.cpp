@@ -1,4 +1,4 @@
-// Tokenizers of Hugging Face model folders, compared with transformers (tests/golden/llama.py and t5.py).
+// Tokenizers of Hugging Face model folders, compared with transformers (tests/golden/scripts/llama.py and t5.py).
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ using doctest::Contains;
 using test::Folder;
 
 namespace {
-const std::string golden = source_root() + "/tests/golden/";
+const std::string golden = source_root() + "/tests/golden/data/";
 
 nlohmann::json json_in(const std::string& path) {
   return nlohmann::json::parse(std::ifstream(path));

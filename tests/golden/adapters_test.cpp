@@ -11,14 +11,14 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string adapter_folders = source_root() + "/tests/golden/adapters/";
+const std::string adapter_folders = source_root() + "/tests/golden/data/adapters/";
 
 /// A folder of adapters, their number, and what the definition calls the modules that have one.
 struct Adapted {
   std::string name, base, targets;
   std::int64_t count;
   std::string folder() const { return adapter_folders + name; }
-  std::string base_folder() const { return source_root() + "/tests/golden/" + base; }
+  std::string base_folder() const { return source_root() + "/tests/golden/data/" + base; }
   Array expected(const std::string& what) const {
     static const Store arrays = test::golden("adapters/expected.safetensors");
     return Array(arrays.at(name + "." + what));

@@ -16,7 +16,7 @@ using namespace xtape;
 namespace {
 
 const nlohmann::json& bleu_fixture() {
-  static const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/bleu.json"));
+  static const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/bleu.json"));
   return json;
 }
 

@@ -14,7 +14,7 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string decoder_folders = source_root() + "/tests/golden/decoders/";
+const std::string decoder_folders = source_root() + "/tests/golden/data/decoders/";
 constexpr std::int64_t decoder_tokens = 9, decoder_classes = 37;
 
 /// What transformers gives for one of the folders, which `definition` opens.

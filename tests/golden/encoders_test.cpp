@@ -12,7 +12,7 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string encoder_folders = source_root() + "/tests/golden/encoders/";
+const std::string encoder_folders = source_root() + "/tests/golden/data/encoders/";
 
 /// What transformers gives for one of the folders, which `definition` opens.
 struct Encoder {

@@ -14,7 +14,7 @@
 namespace xtape::test {
 
 inline Store golden(const std::string& file) {
-  return load_arrays(source_root() + "/tests/golden/" + file);
+  return load_arrays(source_root() + "/tests/golden/data/" + file);
 }
 
 /// The elements of any float array as doubles.

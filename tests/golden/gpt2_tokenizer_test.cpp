@@ -14,7 +14,8 @@ using namespace xtape;
 namespace {
 
 void check_tokens(const std::string& folder, const char* kind) {
-  static const auto fixture = nlohmann::json::parse(read_text(source_root() + "/tests/golden/gpt2_tokenizer.json"));
+  static const auto fixture =
+      nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/gpt2_tokenizer.json"));
   const std::string vocabulary = folder + "/vocab.json";
   const std::string merges = folder + "/merges.txt";
   const Gpt2Tokenizer plain(vocabulary, merges);
@@ -46,7 +47,7 @@ Needs needs_published() {
 }  // namespace
 
 TEST_CASE("GPT-2's tokenizer: a small vocabulary") {
-  check_tokens(source_root() + "/tests/golden/gpt2_small", "small");
+  check_tokens(source_root() + "/tests/golden/data/gpt2_small", "small");
 }
 
 TEST_CASE("GPT-2's tokenizer: the published vocabulary" * needs_published()) {

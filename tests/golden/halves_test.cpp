@@ -14,7 +14,7 @@ using namespace xtape;
 
 namespace {
 const nlohmann::json& halves_fixture() {
-  static const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/halves.json"));
+  static const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/halves.json"));
   return json;
 }
 

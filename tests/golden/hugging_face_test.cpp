@@ -13,7 +13,7 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string folders = source_root() + "/tests/golden/hugging_face/";
+const std::string folders = source_root() + "/tests/golden/data/hugging_face/";
 
 const Store& expected() {
   static const Store arrays = test::golden("hugging_face/expected.safetensors");

@@ -13,7 +13,7 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string llama_folders = source_root() + "/tests/golden/llama/";
+const std::string llama_folders = source_root() + "/tests/golden/data/llama/";
 
 /// What transformers gives for one of the folders.
 struct Llama {

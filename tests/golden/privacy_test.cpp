@@ -13,7 +13,7 @@
 using namespace xtape;
 
 TEST_CASE("privacy: divergences, epsilon and its order are those of Opacus") {
-  const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/privacy.json"));
+  const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/privacy.json"));
   REQUIRE(json.at("cases").size() == 11);
   for (const auto& expected : json.at("cases")) {
     CAPTURE(expected.at("updates"));

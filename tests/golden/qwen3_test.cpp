@@ -13,7 +13,7 @@ using namespace xtape;
 using test::numbers;
 
 namespace {
-const std::string qwen3 = source_root() + "/tests/golden/qwen3";
+const std::string qwen3 = source_root() + "/tests/golden/data/qwen3";
 const std::string definition = source_root() + "/models/qwen3.json";
 
 Array expected(const std::string& name) {

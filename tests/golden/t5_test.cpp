@@ -14,7 +14,7 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string t5_folders = source_root() + "/tests/golden/t5/";
+const std::string t5_folders = source_root() + "/tests/golden/data/t5/";
 constexpr std::int64_t source_length = 26, target_length = 25, classes = 64;
 
 /// What transformers gives for one of the folders.

@@ -12,7 +12,7 @@ using test::Folder;
 using test::numbers;
 
 namespace {
-const std::string vit_folder = source_root() + "/tests/golden/vit/model";
+const std::string vit_folder = source_root() + "/tests/golden/data/vit/model";
 
 Array vit_expected(const std::string& what) {
   static const Store arrays = test::golden("vit/expected.safetensors");
@@ -126,8 +126,8 @@ TEST_CASE("ViT in a folder: images are prepared as its preprocessor_config.json 
     CAPTURE(entry.name);
     const std::size_t dot = name.find('.');
     const ImagePreparation preparation =
-        read_image_preparation(source_root() + "/tests/golden/vit/" + name.substr(0, dot));
-    const std::string file = source_root() + "/tests/golden/vit/" + name.substr(dot + 1) + ".png";
+        read_image_preparation(source_root() + "/tests/golden/data/vit/" + name.substr(0, dot));
+    const std::string file = source_root() + "/tests/golden/data/vit/" + name.substr(dot + 1) + ".png";
     const Array found = image_array(read_image(file, 3, preparation.resize), preparation.numbers);
     REQUIRE(found.shape() == pixels.shape());
     const std::vector<double> expected = numbers(pixels), values = numbers(found);

@@ -89,7 +89,7 @@ struct Port {
 };
 Port port_of(const std::string& definition, const Hyper& hyper, const std::string& fixture,
              const std::string& transposed_weight) {
-  const std::string golden = source_root() + "/tests/golden/" + fixture;
+  const std::string golden = source_root() + "/tests/golden/data/" + fixture;
   const Store reference = with_our_names(load_arrays(golden + "_modules.safetensors"));
   const Store inputs = load_arrays(golden + "_modules_inputs.safetensors");
   ModelOptions options;

@@ -18,14 +18,14 @@ using test::error_of;
 using test::Folder;
 
 namespace {
-const std::string adapter_base = source_root() + "/tests/golden/llama/nested";
+const std::string adapter_base = source_root() + "/tests/golden/data/llama/nested";
 const std::string adapter_definition = source_root() + "/models/llama_lora.json";
 const std::string first_a = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
 const std::string first_b = "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight";
 
 /// A copy of a folder of adapters of q_proj and v_proj, rank 2, which a test changes.
 struct ChangedAdapters {
-  Folder folder{source_root() + "/tests/golden/adapters/llama"};
+  Folder folder{source_root() + "/tests/golden/data/adapters/llama"};
   std::string weights = folder / "adapter_model.safetensors", config = folder / "adapter_config.json";
 
   Model open() const { return open_hugging_face(adapter_base, {}, adapter_definition, {}, folder.path()); }
@@ -251,8 +251,8 @@ TEST_CASE("adapters: halves, unknown keys, and the base that the config names") 
   CHECK_THROWS_AS(base_of_adapter(changed.folder.path()), DefinitionError);
   changed.set("base_model_name_or_path", adapter_base);
   CHECK(base_of_adapter(changed.folder.path()) == adapter_base);
-  CHECK(base_of_adapter(source_root() + "/tests/golden/adapters/llama") ==
-        source_root() + "/tests/golden/adapters/llama/../../llama/nested");
+  CHECK(base_of_adapter(source_root() + "/tests/golden/data/adapters/llama") ==
+        source_root() + "/tests/golden/data/adapters/llama/../../llama/nested");
 }
 
 TEST_CASE("adapters: other definitions, and models without any") {

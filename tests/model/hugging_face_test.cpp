@@ -16,7 +16,7 @@ using test::Folder;
 
 namespace {
 const std::string gpt2 = source_root() + "/models/gpt2.json";
-const std::string published = source_root() + "/tests/golden/hugging_face/tiny";
+const std::string published = source_root() + "/tests/golden/data/hugging_face/tiny";
 
 Model opened(const std::string& folder) {
   return open_hugging_face(folder, {}, gpt2);

@@ -65,7 +65,7 @@ Value played(const std::string& symbol, const Value& a, const Value& b) {
 }  // namespace
 
 TEST_CASE("arithmetic of plain numbers is Python's and that of the ops, also at the ends of both kinds of numbers") {
-  const auto golden = nlohmann::json::parse(read_text(source_root() + "/tests/golden/python_numbers.json"));
+  const auto golden = nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/python_numbers.json"));
   const auto numbers = golden.at("numbers").get<std::vector<std::string>>();
   const std::map<std::string, std::string> raised = {{"division by zero", "division by zero"},
                                                      {"inexact", "not an integer"},

@@ -14,7 +14,7 @@
 using namespace xtape;
 
 namespace {
-const std::string golden = source_root() + "/tests/golden/onnx/";
+const std::string golden = source_root() + "/tests/golden/data/onnx/";
 
 /// A definition whose function `y` is `result`, with the file's outputs, or others.
 std::string definition(const std::string& file, const std::string& outputs = "", const std::string& result = "net(x)",

@@ -1,4 +1,4 @@
-// Networks that PyTorch exported (tests/golden/onnx_models.py and onnx_exports.py).
+// Networks that PyTorch exported (tests/golden/scripts/onnx_models.py and onnx_exports.py).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ double distance(const Array& is, const Array& should) {
 }
 
 struct Exported {
-  explicit Exported(const std::string& name) : Exported(source_root() + "/tests/golden/onnx", name) {}
+  explicit Exported(const std::string& name) : Exported(source_root() + "/tests/golden/data/onnx", name) {}
   Exported(const std::string& folder, const std::string& name)
       : place(folder + "/" + name), model(open_onnx(place + ".onnx")), arrays(load_arrays(place + ".safetensors")) {}
   std::string place;
@@ -131,7 +131,7 @@ std::vector<std::string> exports_in(const std::string& folder) {
 
 TEST_CASE("exports of both exporters and several versions have ONNX Runtime's outputs and PyTorch's gradients") {
   const char* other = std::getenv("XTAPE_ONNX_EXPORTS");  // all that the script can make
-  const std::string folder = other != nullptr ? other : source_root() + "/tests/golden/onnx/exports";
+  const std::string folder = other != nullptr ? other : source_root() + "/tests/golden/data/onnx/exports";
   const std::vector<std::string> names = exports_in(folder);
   CHECK(names.size() >= 8);
   for (const std::string& name : names) {

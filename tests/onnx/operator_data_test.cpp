@@ -244,10 +244,10 @@ TEST_CASE("the gradient of every differentiable case of ONNX's operator data is 
   CHECK(counts["with floats that recording needs"] <= 23);
 }
 
-// tests/golden/onnx_operators.py made these.
+// tests/golden/scripts/onnx_operators.py made these.
 TEST_CASE("operators give what ONNX Runtime gives for other dtypes, attributes, empty arrays and broadcasting") {
   int cases = 0;
-  for (const auto& file : std::filesystem::directory_iterator(source_root() + "/tests/golden/onnx/operators")) {
+  for (const auto& file : std::filesystem::directory_iterator(source_root() + "/tests/golden/data/onnx/operators")) {
     if (file.path().extension() != ".onnx") continue;
     CAPTURE(file.path().filename().string());
     const OnnxModel model = open_onnx(file.path().string());
@@ -267,10 +267,10 @@ TEST_CASE("operators give what ONNX Runtime gives for other dtypes, attributes, 
   CHECK(cases >= 130);
 }
 
-// tests/golden/onnx_nodes.py made these from the data of a later version of ONNX.
+// tests/golden/scripts/onnx_nodes.py made these from the data of a later version of ONNX.
 TEST_CASE("cases of operators that Debian's data does not have give their outputs") {
   const char* other = std::getenv("XTAPE_ONNX_NODES");  // all that the script can make
-  const std::string place = other != nullptr ? other : source_root() + "/tests/golden/onnx/nodes";
+  const std::string place = other != nullptr ? other : source_root() + "/tests/golden/data/onnx/nodes";
   int cases = 0;
   for (const auto& folder : std::filesystem::directory_iterator(place)) {
     CHECK_MESSAGE(failure(folder.path().string(), {}) == "", folder.path().filename().string());

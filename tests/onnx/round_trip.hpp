@@ -1,6 +1,6 @@
 /// Writes a tape as an ONNX file, reads it back, and compares what both play. With the variable XTAPE_ONNX_WRITTEN, the
-/// files and their numbers stay in that folder, where tests/golden/onnx_written.py has them judged by ONNX's checker
-/// and ONNX Runtime.
+/// files and their numbers stay in that folder, where tests/golden/scripts/onnx_written.py has them judged by ONNX's
+/// checker and ONNX Runtime.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // Special values in files. Every op that can be written is compared three times: what the tape plays, what the file
-// plays after it is read back, and what ONNX Runtime played (tests/golden/onnx/special_values.json, made by
+// plays after it is read back, and what ONNX Runtime played (tests/golden/data/onnx/special_values.json, made by
 // special_values.py).
 #include "special_values.hpp"
 
@@ -200,8 +200,9 @@ void judge(Case& made, const std::string& folder, const nlohmann::json* golden, 
     const Array wanted = stacked(should, output);
     check_agrees(made, output, stacked(back, output), wanted, false);
     if (golden == nullptr) continue;
-    REQUIRE_MESSAGE((golden->contains(made.name) && golden->at(made.name).at("file") == file),
-                    made.name << " is not the file that ONNX Runtime played: run tests/golden/special_values.py");
+    REQUIRE_MESSAGE(
+        (golden->contains(made.name) && golden->at(made.name).at("file") == file),
+        made.name << " is not the file that ONNX Runtime played: run tests/golden/scripts/special_values.py");
     if (const auto& played = golden->at(made.name); played.contains("y"))
       check_agrees(made, output, stored(played.at("y").at(i), {wanted.dtype(), wanted.shape()}), wanted, true);
   }
@@ -222,7 +223,8 @@ TEST_CASE("special values: the tape, the file that is read back, and ONNX Runtim
   const std::string folder = kept != nullptr ? kept : scratch.folder;
   nlohmann::json golden, digests;
   if (kept == nullptr)
-    golden = nlohmann::json::parse(read_text(source_root() + "/tests/golden/onnx/special_values.json")).at("cases");
+    golden =
+        nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/onnx/special_values.json")).at("cases");
   std::set<std::string> ops;
   for (const auto& [name, op] : builtin_ops().ops()) {
     if (not_written().count(name) != 0) continue;

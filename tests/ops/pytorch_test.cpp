@@ -1,4 +1,4 @@
-// The cases of tests/golden/many: at least 20 of each op, in the manner of PyTorch's OpInfo.
+// The cases of tests/golden/data/many: at least 20 of each op, in the manner of PyTorch's OpInfo.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -54,7 +54,7 @@ void check_not_finite(const Recording& record, const Doubles& two) {
 }
 /// Compares a function of a matrix, and its gradient, with the golden cases of this name.
 void check_spectrum(const std::string& name, int cases, const std::function<Var(const Var&)>& function) {
-  std::ifstream stream(source_root() + "/tests/golden/ops_linear_algebra.json");
+  std::ifstream stream(source_root() + "/tests/golden/data/ops_linear_algebra.json");
   const auto array = [](const nlohmann::json& json) {
     const std::vector<std::size_t> shape = json.at("shape");
     Doubles values = Doubles::from_shape(shape);

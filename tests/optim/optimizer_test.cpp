@@ -49,7 +49,7 @@ OptimizerOptions options_of(const Json& json) {
 }
 
 Json golden() {
-  std::ifstream file(source_root() + "/tests/golden/optimizers.json");
+  std::ifstream file(source_root() + "/tests/golden/data/optimizers.json");
   REQUIRE(file.good());
   return Json::parse(file);
 }

@@ -164,7 +164,7 @@ Json read_file(const std::string& path) {
 }  // namespace
 
 void check_golden(const std::string& file, const std::string& op, double tolerance64, double tolerance32) {
-  const Json json = read_file(source_root() + "/tests/golden/" + file);
+  const Json json = read_file(source_root() + "/tests/golden/data/" + file);
   int found = 0;
   for (const Json& each : json.at("cases")) {
     if (!op.empty() && each.at("op").get<std::string>() != op) continue;
@@ -178,7 +178,7 @@ void check_golden(const std::string& file, const std::string& op, double toleran
 
 std::map<std::string, int> count_golden() {
   std::map<std::string, int> counts;
-  const std::filesystem::path folder = source_root() + "/tests/golden";
+  const std::filesystem::path folder = source_root() + "/tests/golden/data";
   const auto count = [&](const std::filesystem::path& file) {
     const Json json = read_file(file.string());
     for (const Json& each : json.at("cases")) ++counts[each.at("op").get<std::string>()];

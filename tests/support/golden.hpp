@@ -12,13 +12,13 @@
 
 namespace xtape {
 
-/// Plays and CHECKs every case of `op` in tests/golden/`file` in the dtypes of the file. Repeats float64 cases in
+/// Plays and CHECKs every case of `op` in tests/golden/data/`file` in the dtypes of the file. Repeats float64 cases in
 /// float32. The tolerance is |difference| <= tolerance * (1 + |golden|). Fails if the file has no case of `op`. An
 /// empty `op` means all cases. A tolerance32 of 0 skips float32, for cases with numbers beyond the range of float32.
 void check_golden(const std::string& file, const std::string& op, double tolerance64 = 1e-12,
                   double tolerance32 = 2e-5);
 
-/// Returns, for each op, the number of cases in all files of tests/golden and tests/golden/many.
+/// Returns, for each op, the number of cases in all files of tests/golden/data and its folder many.
 std::map<std::string, int> count_golden();
 
 }  // namespace xtape

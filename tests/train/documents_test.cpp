@@ -78,7 +78,7 @@ TEST_CASE(
   const tiny::Directory directory;
   texts(directory);
   std::filesystem::create_directory(directory / "folder");
-  const std::string small = source_root() + "/tests/golden/gpt2_small/";
+  const std::string small = source_root() + "/tests/golden/data/gpt2_small/";
   for (const std::string name : {"vocab.json", "merges.txt"})
     directory.write("folder/" + name, read_text(small + name));
   directory.write("folder/config.json", R"({"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": [2, 5]})");

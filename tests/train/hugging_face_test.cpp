@@ -15,7 +15,7 @@ using namespace xtape;
 
 namespace {
 const std::string gpt2 = source_root() + "/models/gpt2.json";
-const std::string published = source_root() + "/tests/golden/hugging_face/tiny";
+const std::string published = source_root() + "/tests/golden/data/hugging_face/tiny";
 const std::string proverb = "a stitch in time saves nine, and a rolling stone gathers no moss. ";
 
 const std::string recipe_text = R"json({

@@ -17,7 +17,7 @@ using namespace xtape;
 
 namespace {
 const std::string lora_definition = source_root() + "/models/gpt2_lora.json";
-const std::string base_folder = source_root() + "/tests/golden/hugging_face/tiny";
+const std::string base_folder = source_root() + "/tests/golden/data/hugging_face/tiny";
 
 const std::string lora_recipe = R"json({
   "xtape": 1,
@@ -167,7 +167,7 @@ TEST_CASE("a weight that the folder lacks is an error, unless it is to be initia
 
 TEST_CASE("a run starts with adapters in PEFT's format, trains them further, and exports them") {
   const Prepared prepared;
-  const std::string adapters = source_root() + "/tests/golden/adapters/gpt2";  // rank 3, of c_attn
+  const std::string adapters = source_root() + "/tests/golden/data/adapters/gpt2";  // rank 3, of c_attn
   const std::vector<Setting> start = {
       {"adapter", adapters}, {"hyper", "{}"}, {"steps", "20"}, {"checkpoint_every", "20"}};
   Run run = Run::create(prepared.recipe(start), prepared.directory / "run");
@@ -234,8 +234,8 @@ TEST_CASE("adapters alone are not exported if their base does not give the run's
   refused("epsilon", {{"hyper.epsilon", "0.3"}}, "'logits' differs by");
   // A window that is longer than the texts that are compared.
   const std::string windowed = prepared.directory / "windowed";
-  copy_hugging_face_files(source_root() + "/tests/golden/decoders/mistral", windowed);
-  tiny::fs::copy_file(source_root() + "/tests/golden/decoders/mistral/model.safetensors",
+  copy_hugging_face_files(source_root() + "/tests/golden/data/decoders/mistral", windowed);
+  tiny::fs::copy_file(source_root() + "/tests/golden/data/decoders/mistral/model.safetensors",
                       windowed + "/model.safetensors");
   auto config = nlohmann::json::parse(std::ifstream(windowed + "/config.json"));
   config["sliding_window"] = 34;

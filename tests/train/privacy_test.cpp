@@ -327,7 +327,7 @@ TEST_CASE("a private training has the same bits on any number of ranks and threa
 }
 
 TEST_CASE("epsilon is Opacus', also of a training that was resumed, which has the same bits") {
-  const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/privacy.json"));
+  const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/privacy.json"));
   const auto& golden = json.at("cases").at(4);
   REQUIRE(golden.at("updates") == nlohmann::json({{2.0, 0.5, 10}}));
   const auto set = [&](Private& made) {

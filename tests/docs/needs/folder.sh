@@ -1,1 +1,1 @@
-cp -r "$SOURCE/tests/golden/hugging_face/tiny" folder
+cp -r "$SOURCE/tests/golden/data/hugging_face/tiny" folder

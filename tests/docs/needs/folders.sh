@@ -1,5 +1,5 @@
 # Folders of the Hugging Face Hub; that of GPT-2 is a run exported, whose rows are as long as GPT-2's.
-golden=$SOURCE/tests/golden
+golden=$SOURCE/tests/golden/data
 cp -r "$golden/llama/nested" llama-folder
 cp -r "$golden/t5/relu" t5-folder
 cp -r "$golden/encoders/classes" bert-folder && cp "$golden"/t5/relu/{spiece.model,tokenizer_config.json} bert-folder

@@ -1,5 +1,5 @@
 # An exported network, its input, and PyTorch's output beside it.
-golden=$SOURCE/tests/golden/onnx
+golden=$SOURCE/tests/golden/data/onnx
 cp "$golden/encoder.onnx" .
 cp "$golden/encoder.safetensors" reference.safetensors
 python3 - <<'PYTHON'
