@@ -7,7 +7,7 @@ bash scripts/setup.sh clang libomp-dev
 cache=$(command -v ccache || true)
 CC="$cache clang" CXX="$cache clang++" bash scripts/build.sh build-clang
 suites=("$@")
-[ $# -gt 0 ] || suites=(array kernels-baseline kernels-avx2 kernels-avx512 tape ops recording grad player)
+[ $# -gt 0 ] || suites=(base kernels-baseline kernels-avx2 kernels-avx512 tape ops recording grad player)
 list=$(IFS=,; echo "${suites[*]}")
 [ "$list" != all ] || list=
 python3 tests/run.py "build-clang:$list"

@@ -20,9 +20,9 @@ BUILD = ROOT / "build-mutants" / "build"
 # The suites that test a layer, the quickest to detect faults first.
 SUITES = {
     "kernels": ["kernels-avx512", "ops", "player"],
-    "ops": ["ops", "recording", "player"],
+    "ops": ["ops", "recording", "player", "rewrite"],
     "grad": ["grad", "ops", "recording"],
-    "player": ["player", "recording", "ops"],
+    "player": ["player", "rewrite", "recording", "ops", "budgets"],
 }
 SLOWEST = 600  # the time limit of a suite in seconds: a fault may make it hang
 FAILED_CASE = re.compile(r"^TEST CASE:\s*(.*)$", re.M)

@@ -114,18 +114,18 @@ for processor in "${processors[@]}"; do
   case $processor in
     Nehalem)
       bash scripts/configure.sh build || give_up "the setup of build failed"
-      check Nehalem build baseline "qemu-x86_64 -cpu Nehalem" array kernels-baseline tape ops ;;
+      check Nehalem build baseline "qemu-x86_64 -cpu Nehalem" base kernels-baseline tape ops ;;
     Haswell) # without what QEMU would warn that it cannot emulate
       bash scripts/configure.sh build || give_up "the setup of build failed"
       check Haswell build avx2 "qemu-x86_64 -cpu Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid" \
-        array kernels-avx2 tape ops ;;
+        base kernels-avx2 tape ops ;;
     aarch64)
       root=$PWD/build-aarch64/root
       unpack_libraries "$root" || give_up "Debian's packages for aarch64 cannot be unpacked"
       configure_aarch64 build-aarch64 "$root" || give_up "the setup of build-aarch64 failed"
       libraries=/usr/lib/aarch64-linux-gnu/openblas-openmp
       check aarch64 build-aarch64 baseline "qemu-aarch64 -L $root -E LD_LIBRARY_PATH=$libraries" \
-        array kernels-baseline tape rewrite ops recording grad player ;;
+        base kernels-baseline tape rewrite ops recording grad player ;;
     *) give_up "there is no processor '$processor': Nehalem, Haswell or aarch64" ;;
   esac
 done

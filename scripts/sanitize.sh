@@ -11,15 +11,16 @@ case "${1:-}" in address | thread) kind=$1; shift ;; esac
 build=build-$kind
 bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
-# A suite is a test program, or a script that tests the program xtape. Six suites do not run here: "install" and
+# A suite is a test program, or a script that tests the program xtape. Some suites do not run here: "install" and
 # "docs" build external programs without sanitizers against the library; "faults" replaces functions of the C library,
-# as the sanitizers also do; "layers", "mutants" and "runner" run nothing of the library.
+# as the sanitizers also do; those of the group "sources" run nothing of the library.
 if [ $# -gt 0 ]; then
   suites=("$@")
 else
   mapfile -t suites < <(meson introspect --tests "$build" | python3 -c '
 import json, sys
-print(*(test["name"] for test in json.load(sys.stdin) if test["name"] not in ("docs", "faults", "install", "layers", "mutants", "runner")), sep="\n")')
+print(*(test["name"] for test in json.load(sys.stdin)
+        if test["name"] not in ("docs", "faults", "install") and "xtape:sources" not in test["suite"]), sep="\n")')
 fi
 targets=()
 for suite in "${suites[@]}"; do

@@ -5,7 +5,7 @@
 # usage: xtensor_versions.sh PREFIX…
 set -uo pipefail
 cd "$(dirname "$0")/.."
-suites=array,faults,golden,grad,inspect,model,ops,outside,player,recording,rewrite,tape,tapes,decode,text,train
+suites=base,faults,golden,grad,inspect,model,ops,outside,player,recording,rewrite,tape,tapes,decode,data,optim,ranks,train
 
 bash scripts/setup.sh && bash scripts/build.sh build src/cli/xtape || exit 1
 reports=()

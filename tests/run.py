@@ -3,6 +3,9 @@
 
 usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE,SUITE…] …
 
+A SUITE is a test, or a group of tests that tests/meson.build gives them as `suite`: "fast" answers in a minute on two
+cores. Without names, all tests run but those of the group "apart".
+
   --patience  every test may take N times as long as the build says: a sanitized one is slow. Beside this, time that
               others take from a test does not count: on a machine with twice as much to do as it has processors,
               every test may take twice as long
@@ -22,11 +25,12 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
 
 def tests_of(directory, wanted):
     listed = json.loads(subprocess.check_output(["meson", "introspect", "--tests", directory]))
-    names = [test["name"] for test in listed]
+    # Meson names groups PROJECT:GROUP.
+    names = [{test["name"], *(group.split(":")[-1] for group in test["suite"])} for test in listed]
     for name in wanted:
-        if name not in names:
+        if not any(name in each for each in names):
             sys.exit(f"{directory}: no test is named {name!r}")
-    chosen = [test for test in listed if not wanted or test["name"] in wanted]
+    chosen = [test for test, each in zip(listed, names) if (each & set(wanted) if wanted else "apart" not in each)]
     return sorted(chosen, key=lambda test: -test.get("priority", 0))
 
 

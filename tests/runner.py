@@ -19,6 +19,7 @@ TESTS = {
     "under": '[ "$EMULATED" = yes ] && echo 1 passed, 0 failed',
 }
 PRIORITIES = {"partial": 1}
+GROUPS = {"good": ["xtape:fast"], "partial": ["xtape:fast"], "bad": ["xtape:apart"]}
 SETTINGS = {"own blas": {"OPENBLAS_CORETYPE": "Prescott"}}
 
 
@@ -26,7 +27,7 @@ def directory_of_tests(place):
     """What `meson introspect --tests` reads of a build directory."""
     (place / "meson-info").mkdir()
     listed = [{"name": name, "cmd": ["sh", "-c", script], "env": SETTINGS.get(name, {}), "workdir": None, "timeout": 5,
-               "priority": PRIORITIES.get(name, 0)}
+               "priority": PRIORITIES.get(name, 0), "suite": GROUPS.get(name, ["xtape"])}
               for name, script in TESTS.items()]
     (place / "meson-info/intro-tests.json").write_text(json.dumps(listed))
     (place / "meson-info/meson-info.json").write_text(json.dumps({
@@ -60,6 +61,11 @@ def main():
         says("a test runs under the command given", "under", "1 passed, 0 failed", code=0,
              words=["--under", "env EMULATED=yes"])
         says("without the command it does not", "under", "0 passed, 1 failed", code=1)
+        says("a group is run by its name", "fast", "4 passed, 0 failed, 2 skipped", code=0)
+        everything = subprocess.run([sys.executable, RUN, "--patience", "0.5", place], stdout=subprocess.PIPE,
+                                    text=True).stdout
+        holds("without names, tests apart from the others do not run",
+              f"{place}: good: " in everything and f"{place}: bad: " not in everything, everything)
         load = Path(place, "load")
         load.write_text(f"9 9 9 {40 * len(os.sched_getaffinity(0))}/100 1\n")
         says("a test may take longer on a busy machine", "late", "1 passed, 0 failed", code=0,
