@@ -158,14 +158,6 @@ std::vector<ValueType> activation_type(const OpCall& call) {
 }
 }  // namespace
 
-#define XTAPE_UNARY(name)       \
-  Var name(const Argument& x) { \
-    return call_op(#name, {x}); \
-  }
-#define XTAPE_WITH(name, number)                     \
-  Var name(const Argument& x, double number) {       \
-    return call_op(#name, {x}, {{#number, number}}); \
-  }
 XTAPE_WITH(elu, alpha)
 XTAPE_UNARY(selu)
 XTAPE_WITH(celu, alpha)
@@ -179,8 +171,6 @@ XTAPE_UNARY(log_sigmoid)
 XTAPE_UNARY(tanhshrink)
 XTAPE_WITH(hardshrink, lambd)
 XTAPE_WITH(softshrink, lambd)
-#undef XTAPE_UNARY
-#undef XTAPE_WITH
 Var prelu(const Argument& x, const Var& weight) {
   return call_op("prelu", {x, weight});
 }

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "kernels/math/functions.hpp"
+#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -12,6 +14,7 @@ namespace xtape {
 // Shared helpers of the elementwise ops.
 
 using ElementwiseGradient = Vars (*)(const GradientCall&);
+using ElementwiseRecord = Vars (*)(Tape&, const Op&, const Vars&, const Attributes&);
 
 /// Returns the shape to which all inputs broadcast. Throws ShapeError with the shapes if they do not broadcast.
 inline Shape broadcast_inputs(const OpCall& call) {
@@ -36,8 +39,9 @@ inline std::vector<ValueType> same_number_dtype(const OpCall& call) {
   return same_dtype(call);
 }
 
-/// Defines an elementwise op of two numbers of one dtype that broadcast together.
-inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient) {
+/// Defines an elementwise op of two numbers of one dtype that broadcast together. If there is no `gradient`, the op is
+/// not differentiable.
+inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient, ElementwiseRecord record = nullptr) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -45,22 +49,56 @@ inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient
   op.shape = same_number_dtype;
   op.lowering.tile = tile_by_name;
   op.gradient = gradient;
+  op.record = record;
+  op.differentiable = gradient != nullptr;
   op.lowering.overwrites = {0, 1};
   return op;
 }
 
-/// Defines an elementwise op of one number. If there is no `gradient`, the op is not differentiable.
-inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient) {
-  Op op;
-  op.name = name;
-  op.doc = doc;
-  op.inputs = {{"x"}};
-  op.shape = same_number_dtype;
-  op.lowering.tile = tile_by_name;
-  op.gradient = gradient;
-  op.differentiable = gradient != nullptr;
-  op.lowering.overwrites = {0};
+/// Defines an elementwise op of two floats, which calls a function for each pair of elements.
+inline Op of_two(const char* name, const char* inputs, double (*function)(double, double), const char* doc,
+                 ElementwiseGradient gradient) {
+  Op op = binary(name, doc, gradient);
+  op.inputs = inputs_of(inputs);
+  op.shape = same_dtype;
+  op.lowering.tile = [function](const KernelCall& call) { return tile_of(function, call.dtype(0)); };
   return op;
+}
+
+/// An elementwise op of one array x. Its tile is the one of its name.
+struct UnaryRow {
+  const char* name;
+  const char* doc;
+  /// Returns the gradient, given the cotangent g and the value y. Null if no gradient flows.
+  Var (*gradient)(const Var& g, const Var& x, const Var& y);
+  Var (*expand)(const Var& x) = nullptr;
+  ElementwiseRecord record = nullptr;
+};
+inline Op unary(const UnaryRow& row, const std::vector<InputSpec>& inputs = {{"x"}},
+                ShapeRule shape = same_number_dtype) {
+  Op op;
+  op.name = row.name;
+  op.doc = row.doc;
+  op.inputs = inputs;
+  op.shape = shape;
+  op.lowering.tile = tile_by_name;
+  op.lowering.overwrites = {0};
+  op.record = row.record;
+  op.differentiable = row.gradient != nullptr;
+  if (op.differentiable)
+    op.gradient = [gradient = row.gradient](const GradientCall& call) {
+      return Vars{gradient(call.cotangent(), call.inputs[0], call.outputs[0])};
+    };
+  if (row.expand != nullptr)
+    op.expand = [expand = row.expand](const ExpandCall& call) { return Vars{expand(call.inputs[0])}; };
+  return op;
+}
+template <std::size_t n>
+std::vector<Op> unary_ops(const UnaryRow (&rows)[n], const std::vector<InputSpec>& inputs = {{"x"}},
+                          ShapeRule shape = same_number_dtype) {
+  std::vector<Op> ops;
+  for (const UnaryRow& row : rows) ops.push_back(unary(row, inputs, shape));
+  return ops;
 }
 
 /// Returns the gradients of a broadcasting binary op. `to_a` and `to_b` record the gradients in the shape of the

@@ -36,61 +36,38 @@ Var slope_by_shape(const Var& shape, const Var& value) {
   return cast(squeeze(sign * x * sum_of_parts, {-1}), value.dtype());
 }
 
-Op of_two(const char* name, const char* inputs, double (*function)(double, double), const char* doc,
-          ElementwiseGradient gradient) {
-  Op op = binary(name, doc, gradient);
-  op.inputs = inputs_of(inputs);
-  op.shape = same_dtype;
-  op.differentiable = gradient != nullptr;
-  op.lowering.tile = [function](const KernelCall& call) { return tile_of(function, call.dtype(0)); };
-  return op;
+Vars gammainc_gradient(const GradientCall& call) {
+  const Var &a = call.inputs[0], &x = call.inputs[1];
+  const Var share = call.cotangent() * cast(exp(log_density(a, x)), x.dtype());
+  return per_operand(
+      call, [&] { return -(share * slope_by_shape(a, broadcast_to(x, share.shape()))); }, [&] { return share; });
 }
-const Op& gammainc_op() {
-  static const Op entry = of_two(
-      "gammainc", "a x", gammainc,
-      "The regularised lower incomplete gamma function P(a, x), the distribution function of the gamma distribution of "
-      "shape a; NaN unless a > 0 and x >= 0.",
-      [](const GradientCall& call) {
-        const Var &a = call.inputs[0], &x = call.inputs[1];
-        const Var share = call.cotangent() * cast(exp(log_density(a, x)), x.dtype());
-        return per_operand(
-            call, [&] { return -(share * slope_by_shape(a, broadcast_to(x, share.shape()))); }, [&] { return share; });
-      });
-  return entry;
-}
-const Op& gammaincinv_op() {
-  static const Op entry =
-      of_two("gammaincinv", "a p", gammaincinv, "The x with gammainc(a, x) = p; NaN unless a > 0 and p is in [0, 1].",
-             [](const GradientCall& call) {
-               const Var &a = call.inputs[0], &x = call.outputs[0];
-               return per_operand(
-                   call, [&] { return call.cotangent() * slope_by_shape(a, x); },
-                   [&] { return call.cotangent() * cast(exp(-log_density(a, x)), x.dtype()); });
-             });
-  return entry;
-}
-const Op& poisson_quantile_op() {
-  static const Op entry =
-      of_two("poisson_quantile", "p rate", poisson_quantile,
-             "The smallest integer k for which a Poisson variable of this rate is at most k with probability at least "
-             "p. NaN if p is outside [0, 1], or if the rate is negative or infinite. No gradient flows.",
-             nullptr);
-  return entry;
+
+Vars gammaincinv_gradient(const GradientCall& call) {
+  const Var &a = call.inputs[0], &x = call.outputs[0];
+  return per_operand(
+      call, [&] { return call.cotangent() * slope_by_shape(a, x); },
+      [&] { return call.cotangent() * cast(exp(-log_density(a, x)), x.dtype()); });
 }
 }  // namespace
 
-Var gammainc(const Operand& a, const Operand& x) {
-  return apply(gammainc_op(), {a, x})[0];
-}
-Var gammaincinv(const Operand& a, const Operand& p) {
-  return apply(gammaincinv_op(), {a, p})[0];
-}
-Var poisson_quantile(const Operand& p, const Operand& rate) {
-  return apply(poisson_quantile_op(), {p, rate})[0];
-}
+XTAPE_BINARY(gammainc)
+XTAPE_BINARY(gammaincinv)
+XTAPE_BINARY(poisson_quantile)
 
 void list_incomplete_gamma(OpTable& table) {
-  for (const Op* op : {&gammainc_op(), &gammaincinv_op(), &poisson_quantile_op()}) table.add(*op);
+  static const Op ops[] = {
+      of_two("gammainc", "a x", gammainc,
+             "The regularised lower incomplete gamma function P(a, x), the distribution function of the gamma "
+             "distribution of shape a; NaN unless a > 0 and x >= 0.",
+             gammainc_gradient),
+      of_two("gammaincinv", "a p", gammaincinv, "The x with gammainc(a, x) = p; NaN unless a > 0 and p is in [0, 1].",
+             gammaincinv_gradient),
+      of_two("poisson_quantile", "p rate", poisson_quantile,
+             "The smallest integer k for which a Poisson variable of this rate is at most k with probability at least "
+             "p. NaN if p is outside [0, 1], or if the rate is negative or infinite. No gradient flows.",
+             nullptr)};
+  for (const Op& op : ops) table.add(op);
 }
 
 }  // namespace xtape

@@ -76,15 +76,9 @@ const ComposedRow test_rows[] = {
 };
 }  // namespace
 
-Var isnan(const Argument& x) {
-  return call_op("isnan", {x});
-}
-Var isinf(const Argument& x) {
-  return call_op("isinf", {x});
-}
-Var isfinite(const Argument& x) {
-  return call_op("isfinite", {x});
-}
+XTAPE_UNARY(isnan)
+XTAPE_UNARY(isinf)
+XTAPE_UNARY(isfinite)
 Var logical_xor(const Argument& a, const Var& b) {
   return call_op("logical_xor", {a, b});
 }

@@ -11,7 +11,6 @@ namespace xtape {
 
 namespace {
 using One = double (*)(double);
-using Two = double (*)(double, double);
 /// Returns the derivative of a function at x. `y` is the value of the function at x.
 using Slope = Var (*)(const Var& x, const Var& y);
 
@@ -74,7 +73,7 @@ Vars record_whole(Tape& tape, const Op& op, const Vars& inputs, const Attributes
 std::vector<Op> special_ops() {
   std::vector<Op> ops;
   for (const SpecialRow& row : special_rows) {
-    Op op = unary(row.name, row.doc, nullptr);
+    Op op = unary({row.name, row.doc, nullptr});
     op.lowering.tile = [f = row.function](const KernelCall& call) { return tile_of(f, call.dtype(0)); };
     if (row.slope == nullptr) {
       op.record = record_whole;
@@ -91,67 +90,38 @@ std::vector<Op> special_ops() {
   return ops;
 }
 
-/// Defines an op of two floats.
-Op special(const char* name, const char* inputs, Two function, const char* doc) {
-  Op op = binary(name, doc, nullptr);
-  op.inputs = inputs_of(inputs);
-  op.shape = same_dtype;
-  op.lowering.tile = [function](const KernelCall& call) { return tile_of(function, call.dtype(0)); };
+Vars atan2_gradient(const GradientCall& call) {
+  const Var &y = call.inputs[0], &x = call.inputs[1];
+  const Var length = hypot(y, x), share = call.cotangent() / length;
+  return per_operand(
+      call, [&] { return share * (x / length); }, [&] { return -(share * (y / length)); });
+}
+
+Vars hypot_gradient(const GradientCall& call) {
+  const auto share = [&](std::size_t i) {
+    return [&call, i] { return call.cotangent() * (call.inputs[i] / call.outputs[0]); };
+  };
+  return per_operand(call, share(0), share(1));
+}
+
+Op polygamma_op() {
+  Op op = unary({"polygamma", "The n-th derivative of digamma.", nullptr}, inputs_of("x"));
+  op.attributes = {
+      {"n", AttributeType::integer, "The order of the derivative, at least 0 and less than 2 ** 53.", std::nullopt}};
+  op.shape = [](const OpCall& call) {
+    const std::int64_t n = call.integer("n");
+    if (n < 0 || n >= std::int64_t{1} << 53)  // the kernel computes with n as a double
+      throw Error("n must be at least 0 and less than 2 ** 53, got " + std::to_string(n));
+    return same_dtype(call);
+  };
+  op.differentiable = true;
+  op.gradient = [](const GradientCall& call) {
+    return Vars{call.cotangent() * polygamma(call.attributes().get<std::int64_t>("n") + 1, call.inputs[0])};
+  };
+  op.lowering.tile = [](const KernelCall& call) {
+    return tile_of(polygamma, static_cast<double>(call.integer("n")), call.dtype(0));
+  };
   return op;
-}
-
-const Op& atan2_op() {
-  static const Op entry = [] {
-    Op op = special(
-        "atan2", "y x", [](double y, double x) { return std::atan2(y, x); },
-        "The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.");
-    op.gradient = [](const GradientCall& call) {
-      const Var &y = call.inputs[0], &x = call.inputs[1];
-      const Var length = hypot(y, x), share = call.cotangent() / length;
-      return per_operand(
-          call, [&] { return share * (x / length); }, [&] { return -(share * (y / length)); });
-    };
-    return op;
-  }();
-  return entry;
-}
-
-const Op& hypot_op() {
-  static const Op entry = [] {
-    Op op = special(
-        "hypot", "a b", [](double a, double b) { return std::hypot(a, b); },
-        "sqrt(a * a + b * b). The intermediate values neither overflow nor underflow. The gradient at (0, 0) is NaN.");
-    op.gradient = [](const GradientCall& call) {
-      const auto share = [&](std::size_t i) {
-        return [&call, i] { return call.cotangent() * (call.inputs[i] / call.outputs[0]); };
-      };
-      return per_operand(call, share(0), share(1));
-    };
-    return op;
-  }();
-  return entry;
-}
-
-const Op& polygamma_op() {
-  static const Op entry = [] {
-    Op op = unary("polygamma", "The n-th derivative of digamma.", [](const GradientCall& call) {
-      return Vars{call.cotangent() * polygamma(call.attributes().get<std::int64_t>("n") + 1, call.inputs[0])};
-    });
-    op.inputs = inputs_of("x");
-    op.attributes = {
-        {"n", AttributeType::integer, "The order of the derivative, at least 0 and less than 2 ** 53.", std::nullopt}};
-    op.shape = [](const OpCall& call) {
-      const std::int64_t n = call.integer("n");
-      if (n < 0 || n >= std::int64_t{1} << 53)  // the kernel computes with n as a double
-        throw Error("n must be at least 0 and less than 2 ** 53, got " + std::to_string(n));
-      return same_dtype(call);
-    };
-    op.lowering.tile = [](const KernelCall& call) {
-      return tile_of(polygamma, static_cast<double>(call.integer("n")), call.dtype(0));
-    };
-    return op;
-  }();
-  return entry;
 }
 
 using BitFunction = std::int64_t (*)(std::int64_t, std::int64_t);
@@ -188,28 +158,18 @@ std::vector<Op> bitwise_ops() {
   for (const BitwiseRow& row : bitwise_rows) {
     Op op = binary(row.name, row.doc, nullptr);
     op.shape = integer_type;
-    op.differentiable = false;
     op.lowering.tile = [f = row.function](const KernelCall& call) { return tile_of(f, call.dtype(0)); };
     ops.push_back(op);
   }
   // The composition is exact in two's complement.
-  Op inverted = unary("bitwise_not", "The bits that are not set in x, that is -x - 1.", nullptr);
-  inverted.shape = integer_type;
-  inverted.lowering = {};
-  inverted.expand = [](const ExpandCall& call) { return Vars{-1 - call.inputs[0]}; };
-  ops.push_back(inverted);
+  ops.push_back(unary(
+      {"bitwise_not", "The bits that are not set in x, that is -x - 1.", nullptr, [](const Var& x) { return -1 - x; }},
+      {{"x"}}, integer_type));
+  ops.back().lowering = {};
   return ops;
 }
 }  // namespace
 
-#define XTAPE_UNARY(name)       \
-  Var name(const Argument& x) { \
-    return call_op(#name, {x}); \
-  }
-#define XTAPE_BINARY(name)                       \
-  Var name(const Operand& a, const Operand& b) { \
-    return call_op(#name, {a, b});               \
-  }
 XTAPE_UNARY(round)
 XTAPE_UNARY(ceil)
 XTAPE_UNARY(trunc)
@@ -237,17 +197,24 @@ XTAPE_BINARY(bitwise_or)
 XTAPE_BINARY(bitwise_xor)
 XTAPE_BINARY(bitwise_left_shift)
 XTAPE_BINARY(bitwise_right_shift)
-#undef XTAPE_UNARY
-#undef XTAPE_BINARY
 Var polygamma(std::int64_t n, const Argument& x) {
   return call_op("polygamma", {x}, {{"n", n}});
 }
 
 void list_special(OpTable& table) {
   static const std::vector<Op> functions = special_ops(), bitwise = bitwise_ops();
+  static const Op others[] = {
+      polygamma_op(),
+      of_two(
+          "atan2", "y x", [](double y, double x) { return std::atan2(y, x); },
+          "The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.", atan2_gradient),
+      of_two(
+          "hypot", "a b", [](double a, double b) { return std::hypot(a, b); },
+          "sqrt(a * a + b * b). The intermediate values neither overflow nor underflow. The gradient at (0, 0) is NaN.",
+          hypot_gradient)};
   for (const Op& op : functions) table.add(op);
   for (const Op& op : bitwise) table.add(op);
-  for (const Op* op : {&atan2_op(), &hypot_op(), &polygamma_op()}) table.add(*op);
+  for (const Op& op : others) table.add(op);
 }
 
 }  // namespace xtape

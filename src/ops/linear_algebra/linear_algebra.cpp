@@ -342,9 +342,7 @@ Var matrix_norm(const Argument& a, const std::string& ord) {
 Var matrix_power(const Argument& a, std::int64_t n) {
   return call_op("matrix_power", {a}, {{"n", n}});
 }
-Var trace(const Argument& a) {
-  return call_op("trace", {a});
-}
+XTAPE_UNARY(trace)
 Var outer(const Argument& a, const Var& b) {
   return call_op("outer", {a, b});
 }

@@ -192,12 +192,8 @@ Var argsort(const Argument& x, std::int64_t axis, bool descending) {
 std::pair<Var, Var> kthvalue(const Argument& x, std::int64_t k, std::int64_t axis, bool keepdims) {
   return call_pair("kthvalue", {x}, {{"k", k}, {"axis", axis}, {"keepdims", keepdims}});
 }
-Var median(const Argument& x, const Axes& axis, bool keepdims) {
-  return call_op("median", {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
-Var nanmedian(const Argument& x, const Axes& axis, bool keepdims) {
-  return call_op("nanmedian", {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
+XTAPE_REDUCTION(median)
+XTAPE_REDUCTION(nanmedian)
 Var quantile(const Argument& x, const Operand& q, const Axes& axis, bool keepdims, const std::string& interpolation) {
   return call_op("quantile", {x, q}, {{"axis", axis}, {"keepdims", keepdims}, {"interpolation", interpolation}});
 }

@@ -244,24 +244,16 @@ Var randint(Tape tape, const Shape& shape, std::int64_t low, std::int64_t high, 
 Var randperm(Tape tape, std::int64_t n, Caller caller) {
   return drawn(tape, "randperm", {{"n", n}}, caller);
 }
-Var normal(const Operand& mean, const Operand& std) {
-  return call_op("normal", {mean, std});
-}
+XTAPE_BINARY(normal)
 Var truncated_normal(const Operand& mean, const Operand& std, double low, double high) {
   return call_op("truncated_normal", {mean, std}, {{"low", low}, {"high", high}});
 }
 Var exponential(const Operand& rate) {
   return call_op("exponential", {rate});
 }
-Var laplace(const Operand& loc, const Operand& scale) {
-  return call_op("laplace", {loc, scale});
-}
-Var gamma(const Operand& concentration, const Operand& rate) {
-  return call_op("gamma", {concentration, rate});
-}
-Var beta(const Operand& a, const Operand& b) {
-  return call_op("beta", {a, b});
-}
+XTAPE_BINARY(laplace)
+XTAPE_BINARY(gamma)
+XTAPE_BINARY(beta)
 Var poisson(const Operand& rate) {
   return call_op("poisson", {rate});
 }

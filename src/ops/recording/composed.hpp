@@ -55,6 +55,20 @@ Var call_op(const char* name, const std::vector<Operand>& operands, const Attrib
 std::pair<Var, Var> call_pair(const char* name, const std::vector<Operand>& operands,
                               const Attributes& attributes = {});
 
+// Define the typed functions of ops with one or two operands, and of ops with one operand and a number.
+#define XTAPE_UNARY(name)       \
+  Var name(const Argument& x) { \
+    return call_op(#name, {x}); \
+  }
+#define XTAPE_BINARY(name)                       \
+  Var name(const Operand& a, const Operand& b) { \
+    return call_op(#name, {a, b});               \
+  }
+#define XTAPE_WITH(name, number)                     \
+  Var name(const Argument& x, double number) {       \
+    return call_op(#name, {x}, {{#number, number}}); \
+  }
+
 inline double number_of(const ExpandCall& call, const char* name) {
   return call.attributes().get<double>(name);
 }

@@ -15,7 +15,7 @@ namespace xtape {
 
 namespace {
 Axes axes_of(const ExpandCall& call) {
-  return call.attributes().get<std::vector<std::int64_t>>("axis");
+  return axes_of(call.attributes());
 }
 bool keeps(const ExpandCall& call) {
   return flag_of(call, "keepdims");
@@ -45,8 +45,7 @@ Var nonzero_length(const Var& y) {
 
 /// x, or its distance from the mean.
 Var deviation(const Var& x, const Attributes& attributes) {
-  const Axes& axis = attributes.get<std::vector<std::int64_t>>("axis");
-  return attributes.get<bool>("centred") ? x - mean(x, axis, true) : x;
+  return attributes.get<bool>("centred") ? x - mean(x, axes_of(attributes), true) : x;
 }
 
 const Op& root_of_squares_op() {
@@ -62,8 +61,7 @@ const Op& root_of_squares_op() {
     op.attributes.push_back({"centred", AttributeType::boolean, "If true, the mean of x is subtracted.", false});
     op.attributes.push_back({"divisor", AttributeType::number, "The divisor of the sum.", 1.0});
     op.shape = [](const OpCall& call) {
-      const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
-      require_shape(call, 1, reduced_shape(call.shape(0), reduced, call.flag("keepdims")), "the reduced shape of x");
+      require_shape(call, 1, reduced_type(call, call.dtype(0))[0].shape, "the reduced shape of x");
       return std::vector<ValueType>{call.inputs[1]};
     };
     op.gradient = [](const GradientCall& call) {
@@ -184,10 +182,6 @@ const ComposedRow argmin_rows[] = {
        {"keepdims", "If true, the axis stays with size 1.", 0, AttributeType::boolean}}},
      false}};
 
-std::vector<ValueType> reduced_to(const OpCall& call, Dtype dtype) {
-  const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
-  return {{dtype, reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
-}
 std::vector<ValueType> float_type(const OpCall& call) {
   if (call.attributes.find("correction") != nullptr && call.integer("correction") < 0)
     throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
@@ -197,10 +191,10 @@ std::vector<ValueType> float_type(const OpCall& call) {
   // case.
   if (p != nullptr && (std::isinf(call.number("p")) || call.number("p") < 0))
     return builtin_ops().at("max").shape(call);
-  return reduced_to(call, call.dtype(0));
+  return reduced_type(call, call.dtype(0));
 }
 std::vector<ValueType> count_type(const OpCall& call) {
-  return reduced_to(call, Dtype::int64);
+  return reduced_type(call, Dtype::int64);
 }
 std::vector<ValueType> argmin_type(const OpCall& call) {
   return builtin_ops().at("argmax").shape(call);
@@ -213,15 +207,9 @@ Var standard_deviation(const Argument& x, const Axes& axis, bool keepdims, std::
 Var argmin(const Argument& x, std::int64_t axis, bool keepdims) {
   return call_op("argmin", {x}, {{"axis", axis}, {"keepdims", keepdims}});
 }
-Var nansum(const Argument& x, const Axes& axis, bool keepdims) {
-  return call_op("nansum", {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
-Var nanmean(const Argument& x, const Axes& axis, bool keepdims) {
-  return call_op("nanmean", {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
-Var count_nonzero(const Argument& x, const Axes& axis, bool keepdims) {
-  return call_op("count_nonzero", {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
+XTAPE_REDUCTION(nansum)
+XTAPE_REDUCTION(nanmean)
+XTAPE_REDUCTION(count_nonzero)
 Var vector_norm(const Argument& x, double p, const Axes& axis, bool keepdims) {
   return call_op("vector_norm", {x}, {{"axis", axis}, {"keepdims", keepdims}, {"p", p}});
 }

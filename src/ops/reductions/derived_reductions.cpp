@@ -11,18 +11,9 @@
 namespace xtape {
 
 namespace {
-const std::vector<std::int64_t>& axis_of(const Attributes& attributes) {
-  return attributes.get<std::vector<std::int64_t>>("axis");
-}
-
-std::vector<ValueType> reduced_type(const OpCall& call) {
-  const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
-  return {{call.dtype(0), reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
-}
-
 /// Returns the divisor of the sum of squares: the count minus the correction, at least 0.
 double divisor(const Shape& shape, const Attributes& attributes) {
-  const std::int64_t count = reduced_count(shape, axis_of(attributes)) - attributes.get<std::int64_t>("correction");
+  const std::int64_t count = reduced_count(shape, axes_of(attributes)) - attributes.get<std::int64_t>("correction");
   return static_cast<double>(std::max<std::int64_t>(0, count));
 }
 
@@ -41,18 +32,18 @@ const Op& var_op() {
     op.shape = [](const OpCall& call) {
       if (call.integer("correction") < 0)
         throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
-      return reduced_type(call);
+      return reduced_type(call, call.dtype(0));
     };
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
       const Var share =
           with_reduced_axes(call.cotangent(), x, call.attributes()) * (2 / divisor(x.shape(), call.attributes()));
-      return Vars{share * (x - mean(x, axis_of(call.attributes()), true))};
+      return Vars{share * (x - mean(x, axes_of(call.attributes()), true))};
     };
     op.batch = batch_axes();
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
-      const Axes& axis = axis_of(call.attributes());
+      const Axes& axis = axes_of(call.attributes());
       const bool keepdims = call.attributes().get<bool>("keepdims");
       const Var squares = square(x - mean(x, axis, true));
       if (call.attributes().get<std::int64_t>("correction") == 0) return Vars{mean(squares, axis, keepdims)};
@@ -73,7 +64,7 @@ const Op& logsumexp_op() {
         "Where all elements are -inf, or there are none, the result is -inf and the gradient 0.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = reduction_attributes();
-    op.shape = reduced_type;
+    op.shape = [](const OpCall& call) { return reduced_type(call, call.dtype(0)); };
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
       const Var y = with_reduced_axes(call.outputs[0], x, call.attributes());
@@ -83,7 +74,7 @@ const Op& logsumexp_op() {
     op.batch = batch_axes();
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
-      const Axes& axis = axis_of(call.attributes());
+      const Axes& axis = axes_of(call.attributes());
       const bool keepdims = call.attributes().get<bool>("keepdims");
       if (reduced_count(x.shape(), axis) == 0) return Vars{log(sum(exp(x), axis, keepdims))};
       const Var greatest = stop_gradient(max(x, axis, true));
@@ -100,9 +91,7 @@ const Op& logsumexp_op() {
 Var variance(const Argument& x, const Axes& axis, bool keepdims, std::int64_t correction) {
   return apply(var_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}, {"correction", correction}})[0];
 }
-Var logsumexp(const Argument& x, const Axes& axis, bool keepdims) {
-  return apply(logsumexp_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
-}
+XTAPE_REDUCTION(logsumexp)
 
 void list_derived_reductions(OpTable& table) {
   table.add(var_op());

@@ -4,16 +4,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "xtape/op/op.hpp"
+#include "ops/recording/composed.hpp"
+#include "xtape/ops.hpp"
 
 namespace xtape {
 
+/// Defines the typed function of a reduction that has only these attributes.
+#define XTAPE_REDUCTION(name)                                             \
+  Var name(const Argument& x, const Axes& axis, bool keepdims) {          \
+    return call_op(#name, {x}, {{"axis", axis}, {"keepdims", keepdims}}); \
+  }
+
 std::vector<AttributeSpec> reduction_attributes();
+inline const std::vector<std::int64_t>& axes_of(const Attributes& attributes) {
+  return attributes.get<std::vector<std::int64_t>>("axis");
+}
 
 /// Returns for each of `rank` axes whether it is reduced. An empty `axis` reduces all of them. Throws ShapeError if an
 /// axis is out of range or given twice.
 std::vector<bool> reduced_axes(const std::vector<std::int64_t>& axis, std::size_t rank);
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keepdims);
+
+/// Returns the type of the reduction of the call's first input, with elements of this dtype.
+std::vector<ValueType> reduced_type(const OpCall& call, Dtype dtype);
 
 /// Returns how many elements of an array of `shape` are reduced to one element of the result.
 std::int64_t reduced_count(const Shape& shape, const std::vector<std::int64_t>& axis);

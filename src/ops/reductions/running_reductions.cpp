@@ -46,7 +46,7 @@ Var product_along(Var x, std::size_t axis) {
 
 Vars expand_prod(const ExpandCall& call) {
   Var x = summable(call.inputs[0]);
-  const std::vector<bool> reduced = reduced_axes(call.attributes().get<std::vector<std::int64_t>>("axis"), x.rank());
+  const std::vector<bool> reduced = reduced_axes(axes_of(call.attributes()), x.rank());
   const Shape shape = reduced_shape(x.shape(), reduced, flag_of(call, "keepdims"));
   for (std::size_t axis = 0; axis < reduced.size(); ++axis)
     if (reduced[axis]) x = product_along(x, axis);
@@ -137,8 +137,7 @@ Dtype summed_dtype(const OpCall& call) {
   return is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64;
 }
 std::vector<ValueType> prod_type(const OpCall& call) {
-  const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
-  return {{summed_dtype(call), reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
+  return reduced_type(call, summed_dtype(call));
 }
 std::vector<ValueType> running_type(const OpCall& call) {
   axis_of(call);
@@ -151,9 +150,7 @@ std::vector<ValueType> index_type(const OpCall& call) {
 }
 }  // namespace
 
-Var prod(const Argument& x, const Axes& axis, bool keepdims) {
-  return call_op("prod", {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
+XTAPE_REDUCTION(prod)
 Var cumprod(const Argument& x, std::int64_t axis) {
   return call_op("cumprod", {x}, {{"axis", axis}});
 }
