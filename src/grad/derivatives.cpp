@@ -1,11 +1,10 @@
 #include "xtape/derivatives.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <limits>
 
 #include "grad/chunks.hpp"
-#include "ops/recording/batching.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
 #include "tape/graph.hpp"

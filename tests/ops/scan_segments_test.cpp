@@ -25,7 +25,7 @@ ScanOptions in_segments(ScanOptions options, const Lengths& lengths) {
 }
 
 bool same(const Doubles& a, const Doubles& b) {
-  return shape_of(a) == shape_of(b) && std::equal(a.begin(), a.end(), b.begin(), same_bits);
+  return shape_of(a) == shape_of(b) && std::equal(a.begin(), a.end(), b.begin(), same_number);
 }
 
 /// The outputs as players with all passes compute them, in both precisions.

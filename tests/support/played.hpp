@@ -109,7 +109,7 @@ inline std::vector<Doubles> played_with(const Recording& record, const std::vect
 }
 
 /// Returns whether two numbers have the same bits. The comparison also works for NaN.
-inline bool same_bits(double a, double b) {
+inline bool same_number(double a, double b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
@@ -133,7 +133,7 @@ inline std::vector<Doubles> played(const Recording& record, const std::vector<Do
       CAPTURE(i);
       CHECK(shape_of(one[i]) == shape_of(truth[i]));
       CHECK(near(one[i], truth[i], dtype == Dtype::float64 ? tolerance : tolerance32));
-      CHECK(std::equal(one[i].begin(), one[i].end(), two[i].begin(), same_bits));
+      CHECK(std::equal(one[i].begin(), one[i].end(), two[i].begin(), same_number));
     }
   }
   return truth;

@@ -6,8 +6,7 @@
 
 #include "base/messages/wording.hpp"
 #include "onnx/writing.hpp"
-#include "ops/convolution/convolution_geometry.hpp"
-#include "ops/linear_algebra/equation.hpp"
+#include "ops/convolution/windows.hpp"
 
 namespace xtape::onnx {
 

@@ -2,9 +2,6 @@
 #include "xtape/ops/activations.hpp"
 
 #include "ops/elementwise/arithmetic.hpp"
-#include "ops/recording/composed.hpp"
-#include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

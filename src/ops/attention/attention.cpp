@@ -2,14 +2,11 @@
 // of values. A rule replaces the separate ops by this op.
 #include "kernels/attention/attention.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "ops/linear_algebra/equation.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

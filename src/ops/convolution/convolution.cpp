@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "base/memory/lengths.hpp"
-#include "ops/convolution/convolution_geometry.hpp"
 #include "ops/convolution/windows.hpp"
 #include "tape/calls.hpp"
 #include "xtape/ops.hpp"

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/recording/batching.hpp"
-#include "xtape/ops.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/convolution.hpp"
 
 namespace xtape {

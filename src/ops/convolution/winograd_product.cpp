@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/convolution/convolution_geometry.hpp"
 #include "ops/convolution/windows.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
-#include "xtape/ops/indexing.hpp"
 
 namespace xtape {
 

@@ -1,12 +1,10 @@
 // Elementwise arithmetic. Floor division and its remainder are as in Python.
 #include "ops/elementwise/arithmetic.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "ops/reductions/reductions.hpp"
 #include "tape/graph.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -4,10 +4,7 @@
 #include <vector>
 
 #include "kernels/math/functions.hpp"
-#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -3,8 +3,6 @@
 
 #include "kernels/math/gelu.hpp"
 #include "ops/elementwise/arithmetic.hpp"
-#include "ops/recording/composed.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

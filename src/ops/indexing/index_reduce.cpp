@@ -5,10 +5,7 @@
 
 #include "kernels/indexing/index_kernels.hpp"
 #include "ops/indexing/scatter.hpp"
-#include "ops/recording/batching.hpp"
-#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

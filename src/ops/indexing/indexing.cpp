@@ -1,9 +1,7 @@
 // Ops with an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
 #include "ops/indexing/scatter.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/shapes/creation.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -1,8 +1,6 @@
 // ragged_dot, which computes the products of mixtures of experts, and its gradient with respect to the weights.
 #include "kernels/indexing/index_kernels.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 
 namespace xtape {

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/indexing.hpp"
 

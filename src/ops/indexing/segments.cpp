@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "ops/indexing/scatter.hpp"
-#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/indexing.hpp"
 

@@ -2,10 +2,7 @@
 #include <algorithm>
 
 #include "kernels/table/kernels.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -3,10 +3,7 @@
 
 #include "base/messages/wording.hpp"
 #include "ops/linear_algebra/equation.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -1,9 +1,7 @@
 // cholesky, triangular_solve, lu, and lu_solve, which solves systems with the factors that lu computes.
 #include "kernels/linear_algebra/linear_algebra.hpp"
 #include "ops/linear_algebra/matrix_ops.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 #include "xtape/ops/linear_algebra.hpp"
 
 namespace xtape {

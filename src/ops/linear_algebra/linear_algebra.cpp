@@ -3,9 +3,7 @@
 #include "xtape/ops/linear_algebra.hpp"
 
 #include "ops/linear_algebra/matrix_ops.hpp"
-#include "ops/recording/batching.hpp"
-#include "ops/recording/composed.hpp"
-#include "xtape/ops.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/reductions.hpp"
 
 namespace xtape {

@@ -1,7 +1,6 @@
 // qr, eigh, svd and pinv.
 #include "ops/linear_algebra/matrix_ops.hpp"
-#include "ops/recording/batching.hpp"
-#include "xtape/ops.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/linear_algebra.hpp"
 
 namespace xtape {

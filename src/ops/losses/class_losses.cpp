@@ -1,8 +1,6 @@
 // nll_loss and cross_entropy_loss: losses over classes along any axis, with optional weights.
 #include "ops/losses/losses.hpp"
-#include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
-#include "xtape/ops.hpp"
 #include "xtape/ops/losses.hpp"
 
 namespace xtape {

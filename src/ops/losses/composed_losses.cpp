@@ -1,12 +1,8 @@
 // Losses. They are compositions of elementwise ops, which fuse, and sums.
-#include <algorithm>
 #include <cmath>
 
 #include "ops/elementwise/arithmetic.hpp"
 #include "ops/losses/losses.hpp"
-#include "ops/recording/composed.hpp"
-#include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 #include "xtape/ops/losses.hpp"
 #include "xtape/ops/reductions.hpp"
 

@@ -2,8 +2,6 @@
 #include <limits>
 
 #include "ops/losses/losses.hpp"
-#include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -1,12 +1,10 @@
 /// Shared helpers of the losses.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "kernels/reductions/cross_entropy.hpp"
-#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
 
 namespace xtape {

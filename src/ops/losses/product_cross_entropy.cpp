@@ -3,12 +3,9 @@
 #include "kernels/products/product_cross_entropy.hpp"
 
 #include <algorithm>
-#include <memory>
 
 #include "ops/linear_algebra/equation.hpp"
 #include "ops/losses/losses.hpp"
-#include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

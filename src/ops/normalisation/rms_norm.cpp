@@ -1,7 +1,5 @@
 // rms_norm and its gradient.
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -2,9 +2,6 @@
 // index_add.
 #include "kernels/indexing/index_kernels.hpp"
 #include "ops/elementwise/arithmetic.hpp"
-#include "ops/recording/batching.hpp"
-#include "ops/recording/composed.hpp"
-#include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/order.hpp"
 
 namespace xtape {

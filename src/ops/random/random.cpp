@@ -1,11 +1,8 @@
 // Random arrays and dropout. The numbers depend only on the player's seed, the key of the call's site, the step of the
 // play and the index of the element.
 #include "kernels/random/draws.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "ops/shapes/creation.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

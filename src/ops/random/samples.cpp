@@ -3,8 +3,6 @@
 #include <cmath>
 
 #include "ops/elementwise/arithmetic.hpp"
-#include "ops/recording/composed.hpp"
-#include "ops/recording/op_helpers.hpp"
 #include "ops/shapes/creation.hpp"
 #include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/linear_algebra.hpp"

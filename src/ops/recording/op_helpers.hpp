@@ -1,15 +1,20 @@
-/// Ops and recordings that the gradients and expansions of several ops share.
+/// What most ops share: their kernels by name, shape rules, expansions, batching rules and rows of compositions.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/messages/wording.hpp"
 #include "kernels/table/kernels.hpp"
 #include "xtape/op/op.hpp"
+#include "xtape/ops.hpp"
 
 namespace xtape {
 
@@ -91,5 +96,122 @@ std::pair<Var, Var> log_softmax_parts(const Var& x, std::int64_t axis);
 /// and its gradient 0. The result consists of elementwise ops, which fuse. To reduce the elements of one array along an
 /// axis, use logsumexp, which uses the kernels of the reductions.
 Var log_add_exp(const Vars& xs);
+
+// Batching rules (Op::batch) that many ops share. They keep the batch as the first axis, so negative axes stay valid.
+
+using BatchRule = std::function<Vars(const BatchCall&)>;
+
+/// For ops whose inputs broadcast together. Gives all inputs the largest rank of any input, by new axes after the batch
+/// axis.
+Vars batch_elementwise(const BatchCall& call);
+/// For ops that treat all axes alike, except for the last axes. Records the same call with the whole batch.
+Vars batch_leading(const BatchCall& call);
+/// For ops whose first input consists of rows, and whose other inputs (weights) have only the last axis. Declines if
+/// one of the weights is mapped.
+Vars batch_rows_of_input(const BatchCall& call);
+/// For ops whose attribute `name` is an axis of their first input, or of their first output if `of_output`.
+BatchRule batch_along(const std::string& name = "axis", bool of_output = false);
+/// For ops with a list of axes of their input. An empty list means all axes.
+BatchRule batch_axes(const std::string& name = "axis");
+/// For ops with lists of at most one number per axis. Each pair consists of the name of a list and the list's entry for
+/// the batch axis.
+BatchRule batch_per_axis(const std::vector<std::pair<std::string, std::int64_t>>& lists);
+
+/// Returns the sum of `x` [b, …, n] over all axes except the first and the last, [b, n].
+Var sum_rows(const Var& x);
+
+/// Returns `x` with its first axis moved to `axis`.
+Var first_axis_to(const Var& x, std::int64_t axis);
+/// Returns `x` with `axis` moved to the front.
+Var axis_to_first(const Var& x, std::int64_t axis);
+
+/// The random numbers that a tape draws, by the keys of their sites. A node that draws with one of these keys repeats a
+/// draw. The repeated draw must get the same numbers, not new numbers for each example or step. An example is the
+/// gradient of dropout. A call of attention draws with the key of the dropout that it replaces. Its attribute "draws"
+/// contains this key.
+class DrawnKeys {
+ public:
+  DrawnKeys() = default;
+  explicit DrawnKeys(const Tape& tape) { add(tape); }
+  bool repeats(const Node& node) const { return keys_.count(key_of(node)) != 0; }
+
+ private:
+  static std::uint64_t key_of(const Node& node);
+  void add(const Tape& tape);
+  std::unordered_set<std::uint64_t> keys_;
+};
+
+/// Records a call that has no inputs and an attribute "shape". `size` is an additional first axis.
+Var with_first_axis(Tape tape, const Node& node, std::int64_t size);
+
+// Ops that are compositions of other ops. A table has a row for each op. Players execute the expansions, `grad`
+// differentiates them, and `vmap` maps them. A row therefore needs no kernel, gradient or batching rule. The rows are
+// constants, which need less memory than code that creates ops.
+
+/// An attribute with a default. The default of a flag or an integer is also given as a number.
+struct AttributeRow {
+  const char* name = nullptr;  ///< Null if there is no attribute.
+  const char* doc = nullptr;
+  double initial = 0;
+  AttributeType type = AttributeType::number;
+};
+
+struct ComposedRow {
+  const char* name = nullptr;
+  /// The names of float inputs, separated by spaces. "#name" is an integer input, "!name" is a mask, "name?" is
+  /// optional, and "=name" accepts any numbers.
+  const char* inputs = nullptr;
+  const char* doc = nullptr;
+  Vars (*expand)(const ExpandCall&) = nullptr;
+  std::array<AttributeRow, 4> attributes = {};
+  bool differentiable = true;
+};
+
+using ShapeRule = std::vector<ValueType> (*)(const OpCall&);
+
+/// Returns the ops of a family. Their rows share a shape rule and the attributes `shared`, which come after their own
+/// attributes.
+std::vector<Op> composed(const ComposedRow* rows, std::size_t count, ShapeRule shape,
+                         const std::vector<AttributeSpec>& shared = {});
+template <std::size_t n>
+std::vector<Op> composed(const ComposedRow (&rows)[n], ShapeRule shape, const std::vector<AttributeSpec>& shared = {}) {
+  return composed(rows, n, shape, shared);
+}
+
+/// Adds the ops of families to the table. The families must outlive the table.
+void add_all(OpTable& table, const std::vector<std::vector<Op>>& families);
+
+/// Returns the inputs that the text of a row describes.
+std::vector<InputSpec> inputs_of(const char* text);
+
+/// Records the op with this name from the library's table, for the typed functions. Returns its first output.
+Var call_op(const char* name, const std::vector<Operand>& operands, const Attributes& attributes = {});
+/// Like call_op. Returns the first two outputs.
+std::pair<Var, Var> call_pair(const char* name, const std::vector<Operand>& operands,
+                              const Attributes& attributes = {});
+
+// Define the typed functions of ops with one or two operands, and of ops with one operand and a number.
+#define XTAPE_UNARY(name)       \
+  Var name(const Argument& x) { \
+    return call_op(#name, {x}); \
+  }
+#define XTAPE_BINARY(name)                       \
+  Var name(const Operand& a, const Operand& b) { \
+    return call_op(#name, {a, b});               \
+  }
+#define XTAPE_WITH(name, number)                     \
+  Var name(const Argument& x, double number) {       \
+    return call_op(#name, {x}, {{#number, number}}); \
+  }
+
+inline double number_of(const ExpandCall& call, const char* name) {
+  return call.attributes().get<double>(name);
+}
+inline std::int64_t integer_of(const ExpandCall& call, const char* name) {
+  return call.attributes().get<std::int64_t>(name);
+}
+inline bool flag_of(const ExpandCall& call, const char* name) {
+  return call.attributes().get<bool>(name);
+}
 
 }  // namespace xtape

@@ -4,9 +4,6 @@
 #include <limits>
 
 #include "kernels/math/functions.hpp"
-#include "ops/recording/batching.hpp"
-#include "ops/recording/composed.hpp"
-#include "ops/recording/op_helpers.hpp"
 #include "ops/reductions/reductions.hpp"
 #include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/reductions.hpp"

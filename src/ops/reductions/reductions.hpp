@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/recording/composed.hpp"
-#include "xtape/ops.hpp"
+#include "ops/recording/op_helpers.hpp"
 
 namespace xtape {
 

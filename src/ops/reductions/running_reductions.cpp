@@ -1,11 +1,9 @@
-// The product, and running reductions. They combine halves or neighbours in log2(n) steps of whole arrays, so they are
-// differentiated like other ops. Products with zeros therefore have exact gradients of any order, unlike formulas with
-// quotients.
+// The product, cumsum, and other running reductions, which combine halves or neighbours in log2(n) steps of whole
+// arrays, so they are differentiated like other ops. Products with zeros therefore have exact gradients of any order,
+// unlike formulas with quotients.
 #include <cmath>
 #include <limits>
 
-#include "ops/recording/composed.hpp"
-#include "ops/recording/op_helpers.hpp"
 #include "ops/reductions/reductions.hpp"
 #include "xtape/ops/reductions.hpp"
 
@@ -164,6 +162,37 @@ std::pair<Var, Var> cummin(const Argument& x, std::int64_t axis) {
   return call_pair("cummin", {x}, {{"axis", axis}});
 }
 
+namespace {
+const Op& cumsum_op() {
+  static const Op entry{
+      .name = "cumsum",
+      .doc = R"(The running sums along `axis`: each element is the sum of the elements up to and including its own
+           place. With `reverse`, it is the sum of the elements from its own place to the end. float32 is summed in
+           double, float64 with compensation, integers and bool as int64. The gradient is the cumsum of the cotangent in
+           the other direction.)",
+      .inputs = {{"x"}},
+      .attributes = {{"axis", AttributeType::integer, "The axis along which the elements are summed.",
+                      std::int64_t{-1}},
+                     {"reverse", AttributeType::boolean, "If true, the sums run from the end.", false}},
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+        normal_axis(call.integer("axis"), call.shape(0).size());
+        return {{is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64, call.shape(0)}};
+      },
+      .gradient =
+          [](const GradientCall& call) {
+            return Vars{cumsum(call.cotangent(), call.attributes().get<std::int64_t>("axis"),
+                               !call.attributes().get<bool>("reverse"))};
+          },
+      .batch = batch_along(),
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
+  return entry;
+}
+}  // namespace
+
+Var cumsum(const Argument& x, std::int64_t axis, bool reverse) {
+  return apply(cumsum_op(), {x}, {{"axis", axis}, {"reverse", reverse}})[0];
+}
+
 void list_running_reductions(OpTable& table) {
   static const std::vector<std::vector<Op>> families = [] {
     std::vector<Op> with_indices = composed(index_rows, index_type);
@@ -172,6 +201,7 @@ void list_running_reductions(OpTable& table) {
                        with_indices};
   }();
   add_all(table, families);
+  table.add(cumsum_op());
 }
 
 }  // namespace xtape

@@ -4,9 +4,7 @@
 #include <cmath>
 
 #include "ops/convolution/windows.hpp"
-#include "ops/recording/composed.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"
 
 namespace xtape {

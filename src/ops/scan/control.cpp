@@ -5,9 +5,7 @@
 #include "base/arrays/elements.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
-#include "ops/recording/batching.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
+#include "ops/recording/op_helpers.hpp"
 
 namespace xtape {
 

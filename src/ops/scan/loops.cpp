@@ -3,7 +3,6 @@
 
 #include "ops/scan/scan.hpp"
 #include "tape/calls.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

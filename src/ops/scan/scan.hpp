@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/recording/batching.hpp"
-#include "xtape/op/op.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "xtape/scan.hpp"
 
 namespace xtape {

@@ -9,7 +9,6 @@
 
 #include "ops/linear_algebra/equation.hpp"
 #include "ops/scan/scan.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

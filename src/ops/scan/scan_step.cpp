@@ -2,10 +2,8 @@
 #include <algorithm>
 
 #include "ops/linear_algebra/equation.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/scan/scan.hpp"
 #include "tape/graph.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

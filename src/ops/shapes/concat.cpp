@@ -1,10 +1,7 @@
 // concat, stack, split and unstack. They join arrays along an axis and split arrays.
 #include "kernels/table/kernels.hpp"
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

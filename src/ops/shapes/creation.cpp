@@ -2,12 +2,9 @@
 #include "ops/shapes/creation.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 

@@ -1,10 +1,6 @@
 // reshape, expand_dims and squeeze. They change the shape, and keep the elements and the order of the elements.
-#include <algorithm>
 
-#include "ops/recording/batching.hpp"
 #include "ops/recording/op_helpers.hpp"
-#include "xtape/op/op.hpp"
-#include "xtape/ops.hpp"
 
 namespace xtape {
 
