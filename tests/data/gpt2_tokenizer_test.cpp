@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_pattern.hpp"
 #include "processor_time.hpp"
 #include "source_root.hpp"

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "data/texts/texts.hpp"
-#include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "temporary_file.hpp"
 #include "xtape/bleu.hpp"
 #include "xtape/text.hpp"

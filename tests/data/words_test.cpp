@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "temporary_file.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"

@@ -1,6 +1,5 @@
 // Reads preprocessor_config.json of a published model. The file specifies how transformers prepares images for the
 // model.
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>

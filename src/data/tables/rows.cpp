@@ -5,7 +5,7 @@
 #include "base/memory/process_memory.hpp"
 #include "data/tables/fields.hpp"
 #include "data/texts/texts.hpp"
-#include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 
 namespace xtape {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_models.hpp"
 #include "xtape/error.hpp"

@@ -1,5 +1,4 @@
-#include "data/tokenizers/pre_tokenizers.hpp"
-
+#include "data/tokenizers/pipeline.hpp"
 #include "data/tokenizers/published.hpp"
 #include "xtape/error.hpp"
 

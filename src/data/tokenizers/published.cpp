@@ -14,8 +14,57 @@
 #include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
+#include "xtape/tokenizers.hpp"
 
 namespace xtape {
+
+bool is_unset(const JsonNode& object, const char* key) {
+  if (!object.has(key)) return true;
+  const Json& value = object.at(key).json();
+  return value.is_null() || value == false || value == "";
+}
+
+bool flag_of(const JsonNode& object, const char* key, bool missing) {
+  return object.has(key) && !object.at(key).is_null() ? object.at(key).flag() : missing;
+}
+
+std::string text_of(const JsonNode& object, const char* key, const std::string& missing) {
+  return object.has(key) && !object.at(key).is_null() ? object.at(key).text() : missing;
+}
+
+std::vector<JsonNode> parts_of(const JsonNode& node, const char* list) {
+  if (node.at("type").text() != "Sequence") return {node};
+  std::vector<JsonNode> parts;
+  for (const JsonNode& each : node.at(list).elements())
+    for (JsonNode& part : parts_of(each, list)) parts.push_back(std::move(part));
+  return parts;
+}
+
+std::string space_of(const JsonNode& node) {
+  const std::string space = text_of(node, "replacement", "\u2581");
+  if (space.empty()) node.at("replacement").fail("\"replacement\" must not be empty");
+  return space;
+}
+
+std::string prepend_scheme(const JsonNode& node) {
+  // Older files have add_prefix_space instead.
+  return text_of(node, "prepend_scheme", flag_of(node, "add_prefix_space", true) ? "always" : "never");
+}
+
+std::int32_t read_token(const JsonNode& node) {
+  return static_cast<std::int32_t>(node.integer(0, most_pieces - 1));
+}
+
+WordPattern read_pattern(const JsonNode& node) {
+  const bool regex = node.has("Regex");
+  const JsonNode text = node.at(regex ? "Regex" : "String");
+  if (!regex && text.text().empty()) text.fail("the text to be found must not be empty");
+  return at_node(text, [&] { return regex ? WordPattern(text.text()) : WordPattern::literal(text.text()); });
+}
+
+void refuse_type(const JsonNode& node, const std::string& what, const std::string& supported) {
+  node.at("type").fail(what + " \"" + node.at("type").text() + "\" is not supported; supported: " + supported);
+}
 
 namespace {
 constexpr std::int64_t greatest_token = std::numeric_limits<std::int32_t>::max();
@@ -253,6 +302,52 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
       folder +
       " has no tokenizer: it needs tokenizer.json, tokenizer.model, spiece.model, vocab.json and merges.txt, or "
       "vocab.txt");
+}
+
+std::string bert_json(const std::vector<std::string>& lines, const JsonNode& config) {
+  const bool given = config.source() != nullptr;
+  const auto flag = [&](const char* key) { return given ? flag_of(config, key, true) : true; };
+  Json vocabulary = Json::object();
+  for (const std::string& line : lines) {
+    if (line.empty() || vocabulary.contains(line))
+      throw FileError("vocab.txt, line " + std::to_string(vocabulary.size() + 1) + ": \"" + line +
+                      "\" must be a piece that is not in the lines before");
+    vocabulary[line] = vocabulary.size();
+  }
+  // Returns the text of a special token. The config may rename it.
+  const auto special = [&](const char* key, const char* usual) {
+    std::string text = usual;
+    if (given && config.has(key) && !config.at(key).is_null())
+      text = (config.at(key).is_object() ? config.at(key).at("content") : config.at(key)).text();
+    if (!vocabulary.contains(text)) throw FileError("vocab.txt has no piece \"" + text + "\" for the " + key);
+    return text;
+  };
+  const std::string unknown = special("unk_token", "[UNK]"), first = special("cls_token", "[CLS]"),
+                    last = special("sep_token", "[SEP]");
+  Json added = Json::array();
+  for (const std::string& text : {special("pad_token", "[PAD]"), unknown, first, last})
+    added.push_back({{"id", vocabulary[text]}, {"content", text}, {"special", true}, {"normalized", false}});
+  Json normalizer = {{"type", "BertNormalizer"},
+                     {"clean_text", true},
+                     {"handle_chinese_chars", flag("tokenize_chinese_chars")},
+                     {"strip_accents", nullptr},
+                     {"lowercase", flag("do_lower_case")}};
+  if (given && config.has("strip_accents")) normalizer["strip_accents"] = config.at("strip_accents").json();
+  const Json json = {{"added_tokens", added},
+                     {"normalizer", normalizer},
+                     {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                     {"post_processor",
+                      {{"type", "BertProcessing"},
+                       {"sep", Json::array({last, vocabulary[last]})},
+                       {"cls", Json::array({first, vocabulary[first]})}}},
+                     {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+                     {"model",
+                      {{"type", "WordPiece"},
+                       {"unk_token", unknown},
+                       {"continuing_subword_prefix", "##"},
+                       {"max_input_chars_per_word", 100},
+                       {"vocab", vocabulary}}}};
+  return json.dump();
 }
 
 }  // namespace xtape

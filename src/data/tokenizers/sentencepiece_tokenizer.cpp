@@ -9,9 +9,8 @@
 #include "data/tables/fields.hpp"
 #include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
-#include "data/tokenizers/word_model.hpp"
+#include "data/tokenizers/word_models.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 

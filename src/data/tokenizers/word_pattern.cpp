@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"

@@ -11,7 +11,6 @@
 #include "base/messages/wording.hpp"
 #include "data/tables/fields.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "train/trainer/carried.hpp"
 

@@ -2,7 +2,6 @@
 #include "data/tokenizers/utf8.hpp"
 
 #include "data/texts/texts.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "target.hpp"
 
 namespace xtape::fuzz {

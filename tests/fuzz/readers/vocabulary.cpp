@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_pattern.hpp"
 #include "target.hpp"
 #include "xtape/text.hpp"
