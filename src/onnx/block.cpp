@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/messages/wording.hpp"
-#include "onnx/bytes.hpp"
 #include "onnx/graph_recording.hpp"
+#include "onnx/messages.hpp"
 
 namespace xtape {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "onnx/messages.hpp"
-#include "onnx/node_call.hpp"
 #include "onnx/operators.hpp"
 #include "xtape/onnx.hpp"
 

@@ -1,6 +1,7 @@
 /// The messages of an ONNX file as plain structures. Their names and numbers of fields follow onnx.proto.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files/files.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape::onnx {
@@ -113,5 +115,15 @@ File read_model(std::string_view bytes, const std::string& model);
 
 /// Reads a TensorProto. Throws the same errors as read_model.
 Tensor read_tensor(std::string_view bytes, const std::string& model = "");
+
+// Large blocks of memory that all threads fill together.
+
+/// Like OpenFile::read.
+void read_pieces(const OpenFile& file, std::uint64_t offset, void* to, std::size_t count);
+/// Like std::memcpy.
+void copy_pieces(void* to, const void* from, std::size_t count);
+/// Returns the bytes of a file as int8, in memory on huge pages. Throws FileError as OpenFile does. Throws OutOfMemory
+/// if the bytes and the arrays made from them do not fit.
+Array file_bytes(const std::string& path);
 
 }  // namespace xtape::onnx

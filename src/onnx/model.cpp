@@ -3,8 +3,8 @@
 #include <map>
 
 #include "base/messages/wording.hpp"
-#include "onnx/bytes.hpp"
 #include "onnx/graph_recording.hpp"
+#include "onnx/messages.hpp"
 #include "onnx/operators.hpp"
 
 namespace xtape {

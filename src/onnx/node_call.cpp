@@ -1,5 +1,3 @@
-#include "onnx/node_call.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,6 +5,7 @@
 #include "base/arrays/elements.hpp"
 #include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"

@@ -1,5 +1,4 @@
 // Writes tapes as ONNX files.
-#include <algorithm>
 #include <filesystem>
 #include <protozero/pbf_writer.hpp>
 

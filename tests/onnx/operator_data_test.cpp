@@ -18,7 +18,7 @@
 #include "base/files/files.hpp"
 #include "needs.hpp"
 #include "onnx/messages.hpp"
-#include "onnx/node_call.hpp"
+#include "onnx/operators.hpp"
 #include "source_root.hpp"
 #include "xtape/gradcheck.hpp"
 #include "xtape/onnx.hpp"

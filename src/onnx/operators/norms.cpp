@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "onnx/operators.hpp"
-#include "onnx/operators/spatial.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 #include "xtape/ops/reductions.hpp"

@@ -4,7 +4,6 @@
 
 #include "base/memory/lengths.hpp"
 #include "onnx/operators.hpp"
-#include "onnx/operators/spatial.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 #include "xtape/ops/elementwise.hpp"

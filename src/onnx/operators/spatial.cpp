@@ -1,9 +1,8 @@
-#include "onnx/operators/spatial.hpp"
-
 #include <algorithm>
 #include <limits>
 
 #include "base/memory/lengths.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 

@@ -1,5 +1,4 @@
 // Elementwise ops.
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
