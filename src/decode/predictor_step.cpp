@@ -1,5 +1,4 @@
 // A predictor's steps and their players.
-#include "base/threads/threads.hpp"
 #include "decode/predictor_data.hpp"
 
 namespace xtape {

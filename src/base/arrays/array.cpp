@@ -7,7 +7,6 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "base/arrays/visit.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/arrays/mix.hpp"
+#include "base/arrays/order.hpp"
 
 namespace xtape {
 

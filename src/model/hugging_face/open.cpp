@@ -9,7 +9,6 @@
 #include "base/messages/wording.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/adapter.hpp"
-#include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/hugging_face.hpp"

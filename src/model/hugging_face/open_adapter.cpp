@@ -1,5 +1,4 @@
 // Reads low-rank adapters in the format of PEFT.
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,7 +7,6 @@
 #include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
 #include "model/hugging_face/adapter.hpp"
-#include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "xtape/hugging_face.hpp"
 

@@ -7,7 +7,6 @@
 #include "base/files/files.hpp"
 #include "model/definition/definition.hpp"
 #include "model/definition/read_back.hpp"
-#include "model/hugging_face/config.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/hugging_face.hpp"

@@ -1,5 +1,4 @@
 // Writes low-rank adapters in the format of PEFT.
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>

@@ -4,7 +4,7 @@
 
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
-#include "model/weights/narrow_weights.hpp"
+#include "model/weights/stored_weights.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

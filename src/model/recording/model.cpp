@@ -3,7 +3,7 @@
 #include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/recording/model_data.hpp"
-#include "model/weights/narrow_weights.hpp"
+#include "model/weights/stored_weights.hpp"
 
 namespace xtape {
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "model/recording/function_cache.hpp"
 #include "model/recording/module.hpp"

@@ -1,5 +1,3 @@
-#include "model/weights/narrow_weights.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -8,6 +6,7 @@
 #include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
 #include "model/recording/model_data.hpp"
+#include "model/weights/stored_weights.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/arrays/mix.hpp"
+#include "base/arrays/order.hpp"
 #include "tape/calls.hpp"
 #include "tape/graph.hpp"
 #include "tape/node_text.hpp"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "base/arrays/mix.hpp"
+#include "base/arrays/order.hpp"
 #include "player/program/passes.hpp"
 #include "tape/node_text.hpp"
 

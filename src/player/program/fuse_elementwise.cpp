@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/arrays/mix.hpp"
+#include "base/arrays/order.hpp"
 #include "player/program/passes.hpp"
 #include "tape/node_text.hpp"
 
