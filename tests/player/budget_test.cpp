@@ -287,7 +287,7 @@ TEST_CASE("budgets: near the best of all plans of tapes of 20 nodes") {
       options.memory = curve[i].bytes;
       const Player within(random.tape, {random.output()}, options);
       CHECK(seconds_of(within.plan()) == doctest::Approx(curve[i].seconds));
-      CHECK(curve[i].seconds <= 1.05 * least_seconds(random.items, most_held(within.plan())));
+      CHECK(curve[i].seconds <= 1.1 * least_seconds(random.items, most_held(within.plan())));
       CHECK(static_cast<double>(curve[i].arena_bytes) <= 1.15 * static_cast<double>(most_held(within.plan())));
     }
   }
@@ -399,7 +399,7 @@ TEST_CASE("budgets: what was found for one shape serves others, and bits stay") 
     within.play(work.feeds(), 3);
     for (const Var& output : work.outputs) CHECK(same_bytes(all.view(output), within.view(output)));
   }
-  CHECK(options.arena->known_ways().searches() <= 2);  // the second shape is larger than the first
+  CHECK(options.arena->known_ways().searches <= 2);  // the second shape is larger than the first
 }
 
 TEST_CASE("budgets: a limit that all values fit in changes nothing") {
@@ -411,6 +411,15 @@ TEST_CASE("budgets: a limit that all values fit in changes nothing") {
   const Player within(work.tape, work.outputs, options);
   CHECK(within.plan().steps.size() == all.plan().steps.size());
   CHECK(within.plan().peak_bytes() == all.plan().peak_bytes());
+}
+
+TEST_CASE("budgets: a plan without an arena cannot be smaller") {
+  Tape tape;
+  const Var y = reshape(tape.input("x", {64, 64}), {4096});
+  PlayerOptions options;
+  CHECK(memory_curve(tape, {y}).size() == 1);
+  options.memory = 64;
+  CHECK_THROWS_WITH_AS(Player(tape, {y}, options), doctest::Contains("the plan needs at least 32.00 KiB"), Error);
 }
 
 TEST_CASE("an arena that is released takes memory again when it is used") {
