@@ -1,4 +1,9 @@
 // Extracts from a failing tape the smallest tape that still fails.
+#include <algorithm>
+#include <sstream>
+
+#include "base/arrays/elements.hpp"
+#include "base/arrays/visit.hpp"
 #include "base/files/encodings.hpp"
 #include "base/threads/instruction_set.hpp"
 #include "inspect/failing.hpp"
@@ -9,6 +14,135 @@
 namespace xtape {
 
 namespace {
+// The wording of a failure: labels, elements, time steps and causes.
+
+/// The steps of a call with a body, recorded one by one.
+struct Unrolled {
+  const Tape& tape;
+  const Tape& body;
+  std::optional<Stepping> steps = {};  // empty if the body is not a step of a scan
+
+  /// Returns the step to which node `index` of the tape belongs, as an index along the axis of steps. Returns -1 if the
+  /// node belongs to no step.
+  std::int64_t step_of(std::int32_t index) const;
+};
+
+std::int64_t Unrolled::step_of(std::int32_t index) const {
+  if (!steps) return -1;
+  const Node& node = tape.node(index);
+  const auto is_same = [&](const Node& other) { return other.op == node.op && other.site.key == node.site.key; };
+  std::int64_t before = 0, in_body = 0;
+  for (std::int32_t i = 0; i < index; ++i) before += is_same(tape.node(i));
+  for (std::size_t i = 0; i < body.size(); ++i) in_body += is_same(body.node(i));
+  if (in_body == 0) return -1;
+  return steps->reverse ? steps->length - 1 - before / in_body : before / in_body;
+}
+
+/// Returns the index of the caller's node from which a node of the program comes.
+std::int32_t node_in_play(const Program& program, std::int32_t index) {
+  return program.origins[{index, 0}].node;
+}
+
+/// Inserts the step to which node `index` belongs at the beginning of `time_steps`. The steps of scans inside of this
+/// step come after it. Does nothing if `steps` is null, which means that the node is not inside of a body.
+void add_step(std::vector<std::int64_t>& time_steps, const Unrolled* steps, const Program& program,
+              std::int32_t index) {
+  const std::int64_t step = steps == nullptr ? -1 : steps->step_of(node_in_play(program, index));
+  if (step >= 0) time_steps.insert(time_steps.begin(), step);
+}
+
+std::string element_text(const Array& array, const std::vector<std::int64_t>& index) {
+  std::int64_t flat = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) flat = flat * array.shape()[axis] + index[axis];
+  std::ostringstream text;
+  visit_elements(array, [&](const auto* elements) {
+    const auto number = static_cast<double>(elements[flat]);
+    if (kind_of(number) == Kind::finite)
+      text << number;
+    else
+      text << name_of(kind_of(number));
+  });
+  return text.str();
+}
+
+/// Returns the range of the elements of both values.
+Range together(const Range& a, const Range& b) {
+  Range range = a.finite() == 0 ? b : a;
+  if (a.finite() > 0 && b.finite() > 0) {
+    range.min = std::min(a.min, b.min);
+    range.max = std::max(a.max, b.max);
+  }
+  range.count = a.count + b.count;
+  range.zeros = a.zeros + b.zeros;
+  range.nans = a.nans + b.nans;
+  range.positive_infinities = a.positive_infinities + b.positive_infinities;
+  range.negative_infinities = a.negative_infinities + b.negative_infinities;
+  return range;
+}
+
+/// Describes the causes. Values of the same call at several steps form one cause.
+std::vector<Cause> described_causes(const Program& program, const Causes& causes, const Unrolled* steps) {
+  std::vector<Cause> list;
+  for (const CausingValue& each : causes.values) {
+    const Node& node = program.node(each.value.node);
+    const Array& array = causes.arrays.at(each.value);
+    Cause cause{label_of(program, each.value), to_string(program.type(each.value)), to_string(node.site),
+                range_of(array)};
+    if (!each.element.empty()) {
+      cause.element = each.element;
+      cause.number = element_text(array, each.element);
+    }
+    if (steps == nullptr) {
+      list.push_back(cause);
+      continue;
+    }
+    // Labels within a body are numbered anew at each step, so calls are compared by the text after the number.
+    add_step(cause.time_steps, steps, program, each.value.node);
+    const auto name = [](const Cause& of) { return of.node.substr(std::min(of.node.find(' '), of.node.size())); };
+    const auto same = std::ranges::find_if(list, [&](const Cause& other) {
+      return !cause.time_steps.empty() && !other.time_steps.empty() && name(other) == name(cause) &&
+             other.site == cause.site && other.type == cause.type;
+    });
+    if (same == list.end()) {
+      list.push_back(cause);
+      continue;
+    }
+    same->range = together(same->range, cause.range);
+    if (same->time_steps.back() != cause.time_steps[0]) same->time_steps.push_back(cause.time_steps[0]);
+  }
+  return list;
+}
+
+void describe_outputs(Failure& failure, const Causes& causes) {
+  const MarkedElement worst = worst_of(causes.failures).value_or(MarkedElement{});
+  const Array& output = causes.outputs.at(worst.array);
+  failure.what = name_of(worst.kind);
+  failure.type = to_string(ValueType{output.dtype(), output.shape()});
+  failure.range = range_of(output);
+  failure.element = index_of(worst.element, output.shape());
+}
+Failure described(const Program& program, const FailingNode& failing, const Causes& causes, const Unrolled* steps) {
+  const Node& node = program.node(failing.node);
+  Failure failure;
+  failure.op = node.op->name;
+  failure.node = label_of(program, {failing.node, 0});
+  failure.site = to_string(node.site);
+  failure.call = node.site.op != nullptr ? node.site.op->name : node.op->name;
+  failure.passed_on = !failing.chain.empty();
+  failure.causes = described_causes(program, causes, steps);
+  add_step(failure.time_steps, steps, program, failing.node);
+  if (failing.error.empty()) {
+    describe_outputs(failure, causes);
+  } else {
+    failure.error = true;
+    failure.what = failing.error;
+    failure.type = to_string(node.outputs[0]);
+  }
+  return failure;
+}
+
+// The smallest tape that fails.
+
 /// Copies nodes of a program to a separate tape. Values of other nodes become parameters. Constants stay constants.
 class CutOut {
  public:
@@ -125,7 +259,7 @@ std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& f
   const NodeByNode inner({cut.tape(), outputs, {}, plays.options(), plays.step()});
   const std::optional<FailingNode> inside = failing_node(inner, true);
   if (!inside) return std::nullopt;
-  Unrolled inner_steps{cut.tape(), *node.body, {}};
+  Unrolled inner_steps{.tape = cut.tape(), .body = *node.body};
   if (node.op->lowering.steps) inner_steps.steps = node.op->lowering.steps(call_of(program, node));
   Capsule found = innermost(inner, *inside, &inner_steps);
   add_step(found.failure.time_steps, steps, program, failing.node);
@@ -138,11 +272,6 @@ std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& f
 Capsule innermost(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps) {
   std::optional<Capsule> inside = find_inside(plays, failing, steps);
   return inside ? std::move(*inside) : capsule_of(plays, failing, steps);
-}
-
-/// Returns whether a rule made the node from several calls.
-bool is_made_by_rule(const Program& program, std::int32_t index) {
-  return program.origins[{index, 0}].op != program.node(index).op;
 }
 
 /// Returns whether the node of the caller's tape belongs to the gradient of the first output. Such a node comes after
@@ -160,8 +289,8 @@ std::optional<Capsule> find_failure(const RecordedPlay& play) {
   std::optional<NodeByNode> plays(play);
   std::optional<FailingNode> failing = failing_node(*plays);
   if (!failing) return std::nullopt;
-  // finds the failing call among the calls that the rule replaced
-  if (is_made_by_rule(plays->program(), failing->node)) {
+  // If a rule made the node from several calls, finds the failing one among them.
+  if (plays->program().origins[{failing->node, 0}].op != plays->program().node(failing->node).op) {
     RecordedPlay without_rules = play;
     without_rules.options.passes.fuse = false;
     NodeByNode separate(without_rules);

@@ -10,8 +10,8 @@
 namespace xtape {
 
 namespace {
-/// The outcome of a play in which ones replace the NaN and infinities that some nodes make (see made.hpp). These nodes
-/// are mended.
+/// The outcome of a play in which ones replace the NaN and infinities that some nodes make (see made_by_call). These
+/// nodes are mended.
 struct Trial {
   std::vector<std::int32_t> makers;   ///< The mended nodes that made NaN or infinities.
   std::set<std::int32_t> overflows;   ///< The makers of NaN or inf. All other makers made only -inf, as masks do.

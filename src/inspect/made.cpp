@@ -1,5 +1,3 @@
-#include "inspect/made.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
+#include "inspect/failing.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "base/arrays/elements.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "player/program/passes.hpp"
+#include "tape/calls.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 
@@ -128,6 +132,147 @@ NodeByNode::Values NodeByNode::play(const Visit& visit, const std::set<std::int3
     if (!more) break;
   }
   return values;
+}
+
+namespace {
+constexpr std::int64_t sums = sizeof(RoundingSquares) / sizeof(double);
+}  // namespace
+
+const Op& rounding_error_op() {
+  static const Op entry{.name = "rounding_error",
+                        .doc = "The error of a value against float64, and sums of squares.",
+                        .inputs = {{"value", Accept::any}, {"local", Accept::any}, {"exact", Accept::any}},
+                        .outputs = {"error", "squares"},
+                        .shape = [](const OpCall& call) -> std::vector<ValueType> {
+                          const std::int64_t pieces = (count_of(call.shape(0)) + rounding_piece - 1) / rounding_piece;
+                          return {{Dtype::float32, call.shape(0)}, {Dtype::float64, {pieces, sums}}};
+                        },
+                        .differentiable = false,
+                        .lowering = {.kernel = kernel_by_name}};
+  return entry;
+}
+
+RoundingSquares sum_of(const ArrayView& squares) {
+  RoundingSquares sum;
+  const double* numbers = squares.as<double>();
+  for (std::int64_t p = 0; p < squares.shape()[0]; ++p, numbers += sums) {
+    sum.values += numbers[0];
+    sum.made += numbers[1];
+    sum.inherited += numbers[2];
+    sum.total += numbers[3];
+    sum.overflows += numbers[4];
+  }
+  return sum;
+}
+
+namespace {
+/// Unlike Tape::parameter, adds one node for each operand, even if several operands share memory with different shapes.
+ValueId add_parameter(Tape& tape, const std::string& name, const Array& array) {
+  Node node;
+  node.op = &parameter_op();
+  node.name = name;
+  node.outputs = {{array.dtype(), array.shape()}};
+  node.storage = array;
+  return tape.append(std::move(node));
+}
+}  // namespace
+
+SingleNode single_node(const Tape& like, const Node& node, const std::vector<Array>& operands) {
+  SingleNode single{like.blank(), {}};
+  std::vector<ValueId> ids;
+  for (const Array& operand : operands) ids.push_back(add_parameter(single.tape, std::to_string(ids.size()), operand));
+  if (node.op->is_source()) return {single.tape, {single.tape.var(ids.at(0))}};
+  Node copy = node;
+  copy.inputs = std::move(ids);
+  copy.fused = false;  // the node is played unchanged, not expanded and fused again
+  const std::int32_t index = single.tape.append(std::move(copy)).node;
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    single.outputs.push_back(single.tape.var({index, static_cast<std::int32_t>(k)}));
+  return single;
+}
+
+std::vector<Array> played(const Tape& tape, const Vars& outputs, const PlayerOptions& options, std::uint64_t step) {
+  Player player(tape, outputs, options);
+  std::vector<Array> results;
+  for (const Var& output : outputs) results.emplace_back(output.dtype(), output.shape());
+  const std::vector<bool> moved = player.move_outputs(outputs, results);
+  player.play({}, step);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (!moved[i]) results[i].assign(player.view(outputs[i]));
+  return results;
+}
+
+PlayerOptions for_single_nodes(const PlayerOptions& options) {
+  PlayerOptions single;
+  single.threads = options.threads;
+  single.seed = options.seed;
+  single.precision = options.precision;
+  single.passes = Passes::unfused();
+  return single;
+}
+
+namespace {
+Dtype widened(Dtype dtype) {
+  return is_floating(dtype) ? Dtype::float64 : dtype;
+}
+
+Attributes widened(const Attributes& attributes) {
+  Attributes wide;
+  for (const auto& [name, value] : attributes.items()) {
+    const auto* dtype = std::get_if<Dtype>(&value);
+    wide.set(name, dtype != nullptr ? Attribute(widened(*dtype)) : value);
+  }
+  return wide;
+}
+
+Tape widened(const Tape& tape) {
+  Tape wide = tape.blank();
+  wide.set_default_dtype(Dtype::float64);
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    std::vector<ValueType> inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(wide.type(id));
+    wide.append(in_float64(node, inputs));
+  }
+  wide.set_results(tape.results());
+  return wide;
+}
+}  // namespace
+
+Array in_float64(const Array& array) {
+  if (!array) return array.clone();  // clone() throws
+  if (widened(array.dtype()) == array.dtype()) return Array(array);
+  Array wide(Dtype::float64, array.shape());
+  convert_floats(array, wide);
+  return wide;
+}
+
+Node in_float64(Node node, const std::vector<ValueType>& inputs) {
+  node.serial = 0;
+  if (node.storage) node.storage = in_float64(node.storage);
+  if (node.body) node.body = std::make_shared<const Tape>(widened(*node.body));
+  if (node.op->is_source()) {
+    node.outputs = {{widened(node.outputs[0].dtype), node.outputs[0].shape}};
+    return node;
+  }
+  node.attributes = widened(node.attributes);
+  try {
+    node.outputs = checked_types({*node.op, node.attributes, inputs, {}, node.body.get(), {}});
+  } catch (Error& error) {
+    error.name_op(node.op->name);
+    error.name_location(to_string(node.site));
+    throw;
+  }
+  return node;
+}
+
+WidenedTape in_float64(const Tape& tape, const Vars& vars) {
+  WidenedTape wide{widened(tape), {}};
+  for (const Var& var : vars) {
+    if (var.tape() != tape) throw HandleError("in_float64: a var belongs to another tape");
+    wide.vars.push_back(wide.tape.var(var.id()));
+  }
+  return wide;
 }
 
 }  // namespace xtape

@@ -8,7 +8,9 @@
 namespace xtape {
 
 RecordedPlay recorded_play(const Capsule& capsule) {
-  RecordedPlay play{capsule.tape, {}, {}, {}, capsule.step};
+  RecordedPlay play;
+  play.tape = capsule.tape;
+  play.step = capsule.step;
   for (const auto& each : capsule.outputs) play.outputs.push_back(each.value);
   play.options.seed = capsule.seed;
   play.options.precision = capsule.precision;
