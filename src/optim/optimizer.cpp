@@ -1,4 +1,4 @@
-// An update is one pass over the gradients for their norm, followed by one pass over weights, gradients and moments.
+// The optimiser: its options, the pieces of its weights, and their moments. update.cpp makes an update.
 #include "optim/optimizer.hpp"
 
 #include <fnmatch.h>
@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "kernels/table/kernels.hpp"
 
 namespace xtape {
 
@@ -42,13 +40,6 @@ void check(const OptimizerOptions& options) {
     throw Error("optimizer: the rate of a group must be at least 0 and finite, got " + std::to_string(*options.rate));
 }
 
-/// Returns the norm of the gradients times `scale`, from their sums of squares per piece.
-double norm_of(const std::vector<double>& square_sums, double scale) {
-  double total = 0;
-  for (double square : square_sums) total += square;
-  return std::sqrt(total) * std::abs(scale);
-}
-
 constexpr const char* all_kinds[] = {"velocity", "first", "second"};
 
 /// Returns whether an optimiser with these options has moments of this kind.
@@ -73,11 +64,6 @@ std::vector<Piece> pieces_of(const Store& weights) {
   return pieces;
 }
 
-void check_numbers(double rate, double clip) {
-  if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
-  if (!(clip >= 0)) throw Error("optimizer: clip must be at least 0 (0: gradients are not clipped)");
-}
-
 void Optimizer::Data::forget_bounds() {
   constexpr double unknown = std::numeric_limits<double>::infinity();
   for (Group& group : groups_) group.bounds = {unknown, unknown, unknown, unknown};
@@ -93,7 +79,7 @@ Optimizer::Data::Data(const Store& weights, const std::vector<OptimizerGroup>& g
       ranks_(std::move(ranks)) {
   for (const OptimizerGroup& group : groups) {
     check(group.options);
-    groups_.push_back({group.options, false, {}, {}});
+    groups_.push_back({.options = group.options});
   }
   for (const Store::Entry& weight : weights_) {
     const std::size_t group = group_of_.emplace_back(group_of(weight.name, groups));
@@ -142,85 +128,6 @@ void Optimizer::Data::allocate(std::size_t kind) {
     moments[i] = at;
     at += bytes_of(i);
   }
-}
-
-double Optimizer::Data::decay_of(const Piece& piece) const {
-  const OptimizerOptions& options = of(piece).options;
-  return options.decay_all || weights_[piece.weight].value.shape().size() >= 2 ? options.weight_decay : 0;
-}
-
-void Optimizer::Data::set_steps(double rate, double scale) {
-  const std::int64_t before = *updates_.as<std::int64_t>();
-  if (before < 0 || before > most_updates)
-    throw Error("optimizer: the number of updates, " + std::to_string(before) + ", is not from 0 to 2^62");
-  const auto count = static_cast<double>(before + 1);  // includes the next update
-  for (Group& group : groups_) {
-    const OptimizerOptions& options = group.options;
-    group.step.rate = rate * options.rate.value_or(1);
-    group.step.scale = scale;
-    group.step.beta1 = options.beta1;
-    group.step.beta2 = options.beta2;
-    group.step.epsilon = options.epsilon;
-    group.step.correction1 = 1 - std::pow(options.beta1, count);
-    group.step.correction2 = 1 - std::pow(options.beta2, count);
-  }
-}
-
-template <class T>
-std::array<T*, 2> Optimizer::Data::moments_of(std::size_t piece) const {
-  std::array<T*, 2> found = {};
-  std::size_t count = 0;
-  for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
-    if (keeps(kind, pieces_[piece].weight)) found[count++] = static_cast<T*>(moment(kind, piece));
-  return found;
-}
-template std::array<float*, 2> Optimizer::Data::moments_of(std::size_t) const;
-template std::array<double*, 2> Optimizer::Data::moments_of(std::size_t) const;
-
-template <class T>
-void Optimizer::Data::update_piece(const Piece& piece, T* weight, const T* gradient,
-                                   const std::array<T*, 2>& moments) const {
-  const OptimizerOptions& options = of(piece).options;
-  AdamUpdate step = of(piece).step;
-  const double decay = decay_of(piece);
-  if (options.kind == Kind::sgd) {
-    kernels().of<T>().sgd_update(weight, gradient, moments[0], piece.count,
-                                 {step.rate, step.scale, options.momentum, options.nesterov, decay});
-    return;
-  }
-  if (options.kind == Kind::adam)
-    step.decay = decay;
-  else
-    step.shrink = 1 - step.rate * decay;
-  kernels().of<T>().adam_update(weight, gradient, moments[0], moments[1], piece.count, step);
-}
-template void Optimizer::Data::update_piece(const Piece&, float*, const float*, const std::array<float*, 2>&) const;
-template void Optimizer::Data::update_piece(const Piece&, double*, const double*, const std::array<double*, 2>&) const;
-
-double Optimizer::Data::update(const PieceGradients& gradients, double rate, double scale, double clip,
-                               const std::function<void(std::size_t)>& complete) {
-  constexpr double clip_epsilon = 1e-6;  // the value in PyTorch's clip_grad_norm_
-  check_numbers(rate, clip);
-  square_sums_.assign(pieces_.size(), 0);
-  for_pieces(gradients, [&](std::size_t index, auto scalar) {
-    using T = decltype(scalar);
-    if (complete) complete(index);
-    square_sums_[index] = kernels().of<T>().square_sum(static_cast<const T*>(gradients[index]), pieces_[index].count);
-  });
-  ranks_->share(square_sums_);
-  const double norm = norm_of(square_sums_, scale);
-  if (!std::isfinite(norm)) return norm;
-  if (clip > 0) scale *= std::min(1.0, clip / (norm + clip_epsilon));
-  set_steps(rate, scale);
-  check_update(gradients, norm_of(square_sums_, scale));
-  ++*updates_.as<std::int64_t>();
-  for_pieces(gradients, [&](std::size_t index, auto scalar) {
-    using T = decltype(scalar);
-    Array array(weights_[pieces_[index].weight].value);
-    update_piece(pieces_[index], array.as<T>() + pieces_[index].begin, static_cast<const T*>(gradients[index]),
-                 moments_of<T>(index));
-  });
-  return norm;
 }
 
 namespace {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -90,12 +89,10 @@ struct Optimizer::Data {
   /// does not fit its weight.
   const PieceGradients& found(const std::vector<ArrayView>& views);
   /// Makes one update with the gradients times `scale`, clipped to the norm `clip` (0: no clipping). Returns the norm
-  /// before clipping. If the norm is not finite, nothing changes. complete(piece) is called just before a thread reads
-  /// the gradient of a piece. Throws Error as check_numbers does. Throws UpdateError if the update would make a weight
-  /// or moment NaN or infinite. After an error nothing has changed. For almost every update, bounds on weights and
-  /// moments rule this error out.
-  double update(const PieceGradients& gradients, double rate, double scale, double clip,
-                const std::function<void(std::size_t piece)>& complete = {});
+  /// before clipping. If the norm is not finite, nothing changes. Throws Error as check_numbers does. Throws
+  /// UpdateError if the update would make a weight or moment NaN or infinite. After an error nothing has changed. For
+  /// almost every update, bounds on weights and moments rule this error out.
+  double update(const PieceGradients& gradients, double rate, double scale, double clip);
   /// Makes the next update measure weights and moments again.
   void forget_bounds();
 
@@ -116,9 +113,9 @@ struct Optimizer::Data {
   /// A group of weights.
   struct Group {
     OptimizerOptions options;
-    bool narrow = false;  // whether the group has a float32 weight
-    AdamUpdate step;      // of the next update; sgd uses only its rate and scale
-    Magnitudes bounds;    // infinite at first
+    bool narrow = false;     // whether the group has a float32 weight
+    AdamUpdate step = {};    // of the next update; sgd uses only its rate and scale
+    Magnitudes bounds = {};  // infinite at first
   };
   const Group& of(const Piece& piece) const { return groups_[group_of_[piece.weight]]; }
   /// Sets the steps of the groups for the next update. Throws Error if the number of updates is out of range.

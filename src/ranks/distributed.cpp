@@ -11,8 +11,6 @@
 #include "player/plan/memory.hpp"
 #include "ranks/gradient_sum.hpp"
 #include "ranks/rank_group.hpp"
-#include "ranks/shared_weights.hpp"
-#include "ranks/shared_work.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
@@ -235,17 +233,18 @@ double DistributedOptimizer::update(double rate, double scale, double clip, cons
   if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
   d.begun = d.summed = false;
   const ranks::GradientLayout& layout = d.layout();
-  const int rank = d.group.rank();
-  for (std::size_t i = 0; i < layout.pieces.size(); ++i) {
-    const bool updated = layout.owner[i] == rank && d.reached[layout.pieces[i].weight] != 0 &&
-                         !d.optimizer().options(layout.pieces[i]).frozen;
-    d.of_piece[i] = updated ? d.gradients->place(i) : nullptr;
-  }
-  const auto complete = [&](std::size_t i) {
-    d.gradients->sum(i);
-    if (noise.deviation != 0) ranks::add_noise(d.weights.weights(), layout.pieces[i], noise, d.gradients->place(i));
-  };
-  const double norm = d.optimizer().update(d.of_piece, rate, scale, clip, complete);
+  parallel_for(
+      thread_count(d.options.threads), std::ssize(layout.pieces), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const Piece& piece = layout.pieces[i];
+          const bool updated =
+              layout.owner[i] == d.group.rank() && d.reached[piece.weight] != 0 && !d.optimizer().options(piece).frozen;
+          void* sums = updated ? d.gradients->sum(static_cast<std::size_t>(i)) : nullptr;
+          if (updated && noise.deviation != 0) ranks::add_noise(d.weights.weights(), piece, noise, sums);
+          d.of_piece[i] = sums;
+        }
+      });
+  const double norm = d.optimizer().update(d.of_piece, rate, scale, clip);
   if (std::isfinite(norm)) d.weights.exchange(layout);
   return norm;
 }

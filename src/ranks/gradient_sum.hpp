@@ -1,4 +1,5 @@
-/// The sum of gradients over the shards of an update. Several ranks compute it together.
+/// The sum of gradients over the shards of an update, which several ranks compute together, and the weights that they
+/// share.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include "ranks/rank_group.hpp"
 #include "ranks/shard_tree.hpp"
 #include "xtape/distributed.hpp"
+#include "xtape/model.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape::ranks {
@@ -70,7 +72,7 @@ class GradientSum {
   const GradientLayout& layout() const { return layout_; }
 
   void begin(std::int64_t shards);
-  /// See DistributedOptimizer::expect and add.
+  /// See DistributedOptimizer::expect and add. A single process has nothing to do during the play, and returns {}.
   std::function<void(std::int64_t step)> expect(Player& player, const Vars& gradients, bool ends_shard);
   void add();
   /// Returns whether all shards of this rank have been played.
@@ -81,9 +83,8 @@ class GradientSum {
   void receive();
   /// Returns the range of shards that `rank` computes in this update.
   Shards present(int rank) const;
-  /// Sums piece `index`, which this rank owns, over all shards. Writes the sum to place(index).
-  void sum(std::size_t index);
-  void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
+  /// Sums piece `index`, which this rank owns, over all shards. Returns the address of the sum.
+  void* sum(std::size_t index);
   std::size_t bytes() const;  ///< The total memory for gradients.
   /// The part of `bytes()` that is not resident yet, because nothing was written there.
   std::size_t absent_bytes() const;
@@ -147,6 +148,21 @@ class GradientSum {
   std::string reached_;
   std::vector<Communicator::Request> requests_;
   std::vector<Term> terms_;
+};
+
+/// The trained weights in memory that the ranks of a host share, and the exchange of updated weights between hosts.
+class SharedWeights {
+ public:
+  /// Moves the weights with these names to shared memory. They get the values of rank 0.
+  SharedWeights(Model& model, const std::vector<std::string>& names, RankGroup& group);
+  const Store& weights() const { return weights_; }
+  /// Gives all weights to all ranks, after every rank has updated the pieces that it owns.
+  void exchange(const GradientLayout& layout);
+
+ private:
+  void broadcast();
+  RankGroup* group_;
+  Store weights_;
 };
 
 }  // namespace xtape::ranks

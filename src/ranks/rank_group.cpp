@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <utility>
 
-#include "ranks/shared_work.hpp"
 #include "xtape/trace.hpp"
 
 namespace xtape::ranks {
@@ -32,15 +30,7 @@ RankGroup::RankGroup(std::shared_ptr<Communicator> communicator) : communicator_
   // A rank gets the shared memory of the ranks of its host only, so one shared byte shows which ranks these are.
   const std::vector<std::shared_ptr<std::byte>> near = share(1);
   const auto is_here = [](const std::shared_ptr<std::byte>& memory) { return memory != nullptr; };
-  auto first = static_cast<std::int32_t>(std::ranges::find_if(near, is_here) - near.begin());
-  std::vector<std::string> firsts(static_cast<std::size_t>(size_), std::string(sizeof first, '\0'));
-  std::memcpy(firsts[rank_].data(), &first, sizeof first);
-  all_gather(firsts);
-  host_.clear();
-  for (const std::string& each : firsts) {
-    std::memcpy(&first, each.data(), sizeof first);
-    host_.push_back(first);
-  }
+  host_ = all_gather_numbers(static_cast<int>(std::ranges::find_if(near, is_here) - near.begin()));
 }
 
 void RankGroup::wait(std::vector<Communicator::Request>& requests) {
@@ -49,10 +39,6 @@ void RankGroup::wait(std::vector<Communicator::Request>& requests) {
   communicator_->wait(requests);
   waited_ += Trace::now() - start;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // makes earlier writes of other ranks to shared memory visible
-}
-
-double RankGroup::take_waited() {
-  return std::exchange(waited_, 0);
 }
 
 void RankGroup::all_gather(std::vector<std::string>& of_rank) {
@@ -68,34 +54,30 @@ void RankGroup::all_gather(std::vector<std::string>& of_rank) {
   wait(requests);
 }
 
+template <class Number>
+std::vector<Number> RankGroup::all_gather_numbers(Number own) {
+  std::vector<std::string> bytes(static_cast<std::size_t>(size_), std::string(sizeof own, '\0'));
+  std::memcpy(bytes[rank_].data(), &own, sizeof own);
+  all_gather(bytes);
+  std::vector<Number> numbers(bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) std::memcpy(&numbers[i], bytes[i].data(), sizeof own);
+  return numbers;
+}
+
 std::vector<std::string> RankGroup::all_gather(const std::string& text) {
-  std::uint64_t length = text.size();
-  std::vector<std::string> lengths(static_cast<std::size_t>(size_), std::string(sizeof length, '\0'));
-  std::memcpy(lengths[rank_].data(), &length, sizeof length);
-  all_gather(lengths);
   std::vector<std::string> texts;
-  for (const std::string& each : lengths) {
-    std::memcpy(&length, each.data(), sizeof length);
-    texts.emplace_back(length, '\0');
-  }
+  for (const std::size_t length : all_gather_numbers(text.size())) texts.emplace_back(length, '\0');
   texts[rank_] = text;
   all_gather(texts);
   return texts;
 }
 
 bool RankGroup::any(bool here) {
-  if (size_ == 1) return here;
-  std::vector<std::string> of_rank(static_cast<std::size_t>(size_), std::string(1, here ? 1 : 0));
-  all_gather(of_rank);
-  return std::ranges::any_of(of_rank, [](const std::string& each) { return each[0] != 0; });
+  return contains(all_gather_numbers<char>(here ? 1 : 0), 1);
 }
 
 std::string RankGroup::name(int rank) const {
   return "rank " + std::to_string(rank) + (communicator_ ? " on " + communicator_->host(rank) : "");
-}
-
-std::vector<std::shared_ptr<std::byte>> RankGroup::share(std::size_t bytes) {
-  return communicator_->share(bytes);
 }
 
 int RankGroup::receiver(int from, int of_host) const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "xtape/communicator.hpp"
@@ -21,6 +22,9 @@ class RankGroup {
   /// Sends the bytes of every rank to all ranks. of_rank[rank()] contains this rank's bytes. The other texts must
   /// already have the lengths of the bytes that they will receive.
   void all_gather(std::vector<std::string>& of_rank);
+  /// Returns the numbers of all ranks.
+  template <class Number>
+  std::vector<Number> all_gather_numbers(Number own);
   /// Returns the texts of all ranks. They may have any lengths.
   std::vector<std::string> all_gather(const std::string& text);
   /// Returns whether `here` is true on any rank.
@@ -29,13 +33,13 @@ class RankGroup {
   /// Waits for the requests, then clears the list.
   void wait(std::vector<Communicator::Request>& requests);
   /// Returns the seconds spent waiting for other ranks since the last call.
-  double take_waited();
+  double take_waited() { return std::exchange(waited_, 0); }
   void progress() {
     if (size_ > 1) communicator_->progress();
   }
 
   /// Returns shared memory of this host, one part per rank. See Communicator::share.
-  std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes);
+  std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes) { return communicator_->share(bytes); }
   /// Returns whether a rank is on this host and shares memory with this rank. True for this rank itself.
   bool is_near(int rank) const { return host_[rank] == host_[rank_]; }
   /// Returns the rank of host `of_host` that receives messages from `from` for the whole host. `from` is a rank of
@@ -67,5 +71,58 @@ void check_shards(std::int64_t shards, int ranks);
 /// Returns the number of threads that this rank uses. If the rank is bound to processors, this is their number.
 /// Otherwise it is the rank's share of all processors.
 int threads_of(const RankGroup& group);
+
+/// Divides a list of items among the ranks. Batches of items are assigned to the ranks in turn, so every batch is the
+/// same as with one process.
+class SharedWork {
+ public:
+  SharedWork(RankGroup& group, std::size_t items, std::size_t batch_size)
+      : group_(group), items_(items), batch_size_(batch_size) {}
+  /// Returns whether this rank handles item `index`.
+  bool is_here(std::size_t index) const { return rank_of(index) == group_.rank(); }
+  /// Returns the results of all items in order, given the results of this rank's items. All ranks must call gather()
+  /// together.
+  std::vector<std::string> gather(const std::vector<std::string>& here) const;
+
+ private:
+  int rank_of(std::size_t index) const {
+    return static_cast<int>(index / batch_size_ % static_cast<std::size_t>(group_.size()));
+  }
+  RankGroup& group_;
+  std::size_t items_, batch_size_;
+};
+
+/// Texts and numbers as bytes. They must be read in the order in which they were added.
+class PackedBytes {
+ public:
+  PackedBytes() = default;
+  explicit PackedBytes(std::string bytes) : bytes_(std::move(bytes)) {}
+  const std::string& bytes() const { return bytes_; }
+  bool at_end() const { return at_ == bytes_.size(); }
+  template <class T>
+  void add(const T& number) {
+    bytes_.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  void add_text(const std::string& text) {
+    add(text.size());
+    bytes_ += text;
+  }
+  template <class T>
+  T take() {
+    T number;
+    bytes_.copy(reinterpret_cast<char*>(&number), sizeof number, at_);
+    at_ += sizeof number;
+    return number;
+  }
+  std::string take_text() {
+    const auto size = take<std::size_t>();
+    at_ += size;
+    return bytes_.substr(at_ - size, size);
+  }
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace xtape::ranks

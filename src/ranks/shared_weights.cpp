@@ -1,4 +1,4 @@
-#include "ranks/shared_weights.hpp"
+#include "ranks/gradient_sum.hpp"
 
 namespace xtape::ranks {
 

@@ -14,7 +14,7 @@
 #include "base/files/files.hpp"
 #include "cli/play_of.hpp"
 #include "cli/run_options.hpp"
-#include "train/trainer/training_steps.hpp"
+#include "train/trainer/shard_plays.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

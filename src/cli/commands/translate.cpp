@@ -10,7 +10,7 @@
 #include "cli/opened_model.hpp"
 #include "cli/ranks.hpp"
 #include "cli/run_options.hpp"
-#include "ranks/shared_work.hpp"
+#include "ranks/rank_group.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

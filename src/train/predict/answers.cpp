@@ -1,7 +1,8 @@
 #include <algorithm>
+#include <numeric>
 
 #include "base/messages/wording.hpp"
-#include "ranks/shared_work.hpp"
+#include "ranks/rank_group.hpp"
 #include "train/predict/predict.hpp"
 #include "xtape/bleu.hpp"
 
@@ -65,6 +66,96 @@ void compare(const Recipe& recipe, const std::vector<std::string>& made, const s
   for (std::size_t i = 0; i < made.size(); ++i) equal += made[i] == right[i] ? 1 : 0;
   evaluation.questions = std::ssize(made);
   evaluation.exact_match = static_cast<double>(equal) / static_cast<double>(made.size());
+}
+
+namespace {
+// the maximum number of tokens of a source if the model has no limit; attention to long sources needs much memory
+constexpr std::int64_t longest_source = 1000;
+
+std::string packed(const std::vector<Hypothesis>& hypotheses) {
+  ranks::PackedBytes bytes;
+  for (const Hypothesis& each : hypotheses) {
+    bytes.add(each.tokens.size());
+    for (const std::int32_t token : each.tokens) bytes.add(token);
+    bytes.add(each.log_probability);
+    bytes.add(each.score);
+    bytes.add(each.finished);
+    bytes.add(each.end);
+  }
+  return bytes.bytes();
+}
+
+std::vector<Hypothesis> unpacked(const std::string& text) {
+  ranks::PackedBytes bytes(text);
+  std::vector<Hypothesis> hypotheses;
+  while (!bytes.at_end()) {
+    Hypothesis& each = hypotheses.emplace_back();
+    each.tokens.resize(bytes.take<std::size_t>());
+    for (std::int32_t& token : each.tokens) token = bytes.take<std::int32_t>();
+    each.log_probability = bytes.take<double>();
+    each.score = bytes.take<double>();
+    each.finished = bytes.take<bool>();
+    each.end = bytes.take<std::int32_t>();
+  }
+  return hypotheses;
+}
+
+/// Returns the results of `search` for all sources. `search` sorts the sources by length and forms batches. Each rank
+/// searches some of these batches.
+template <class Search>
+std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& sources, std::int64_t batch_size,
+                                                     ranks::RankGroup& group, const Search& search) {
+  if (group.size() == 1) return search(sources);
+  std::vector<std::size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+  const ranks::SharedWork work(group, sources.size(), static_cast<std::size_t>(batch_size));
+  std::vector<Tokens> here;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (work.is_here(i)) here.push_back(sources[order[i]]);
+  std::vector<std::string> bytes;
+  for (const std::vector<Hypothesis>& each : search(here)) bytes.push_back(packed(each));
+  const std::vector<std::string> all = work.gather(bytes);
+  std::vector<std::vector<Hypothesis>> found(sources.size());
+  for (std::size_t i = 0; i < order.size(); ++i) found[order[i]] = unpacked(all[i]);
+  return found;
+}
+}  // namespace
+
+std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
+                                   const std::vector<std::string>& lines, SearchOptions options, std::int64_t positions,
+                                   ranks::RankGroup& group) {
+  options.start = tokenizers.target->start();
+  options.pad = tokenizers.source->pad();
+  if (positions > 0) options.max_length = std::min(options.max_length, positions);
+  const std::size_t frame = source_of(*tokenizers.source, "").size();  // number of tokens of an empty line
+  const auto limit = static_cast<std::size_t>(positions > 0 ? positions : longest_source);
+  std::vector<Translation> translations(lines.size());
+  std::vector<Tokens> sources;
+  std::vector<std::size_t> places;  // the line index of each source
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    try {
+      Tokens source = source_of(*tokenizers.source, lines[i]);
+      if (source.size() > limit)
+        throw Error("has " + std::to_string(source.size()) +
+                    " tokens, start and end included; the model reads at most " + std::to_string(limit));
+      if (source.size() == frame) continue;
+      sources.push_back(std::move(source));
+      places.push_back(i);
+    } catch (const Error& error) {
+      translations[i].problem = error.what();
+    }
+  }
+  const auto found = search_together(sources, options.batch_size, group,
+                                     [&](const std::vector<Tokens>& here) { return searcher.search(here, options); });
+  for (std::size_t i = 0; i < found.size(); ++i)
+    for (const Hypothesis& each : found[i]) {
+      Tokens produced = each.tokens;
+      if (each.finished) produced.push_back(each.end);
+      translations[places[i]].candidates.push_back(
+          {tokenizers.target->decode(each.tokens), std::move(produced), each.score, each.log_probability});
+    }
+  return translations;
 }
 
 }  // namespace xtape::train

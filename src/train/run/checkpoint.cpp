@@ -4,8 +4,13 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "base/arrays/visit.hpp"
 #include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/json/json_text.hpp"
+#include "base/messages/wording.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::train {
@@ -114,4 +119,152 @@ void load_last(const std::vector<std::string>& found, const std::function<void(c
   }
 }
 
+// Reads and writes state.json.
+
+namespace {
+constexpr const char* state_file = "/state.json";
+constexpr std::int64_t most = std::int64_t{1} << 62;  // a limit, so that further counting does not overflow
+}  // namespace
+
+void write_state(const std::string& path, const State& state) {
+  Json json = {{"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
+  if (state.epoch_batches > 0) json["epoch_batches"] = state.epoch_batches;
+  if (state.order > 0) json["order"] = state.order;
+  if (state.evaluated >= 0) {
+    json["evaluated"] = state.evaluated;
+    json["evaluations_since"] = state.stale;
+  }
+  if (state.best_step >= 0) {
+    json["best_step"] = state.best_step;
+    json["best"] = state.best;
+  }
+  if (state.privacy.rate > 0)
+    json["privacy"] = {{"noise_multiplier", state.privacy.noise_multiplier}, {"rate", state.privacy.rate}};
+  if (state.evaluation_due) json["evaluation_due"] = true;
+  write_file(path + state_file, json.dump(2) + "\n");
+}
+
+State read_state(const std::string& path) {
+  const std::string file = path + state_file;
+  const JsonNode json(read_file(file), file + " is not a checkpoint's state", JsonErrors::file);
+  const auto whole = [&](const char* key, std::int64_t otherwise, std::int64_t least, std::int64_t greatest) {
+    return json.has(key) ? json.at(key).integer(least, greatest) : otherwise;
+  };
+  json.at("xtape").integer(1, 1);
+  State state;
+  state.step = json.at("step").integer(0, most);
+  state.cursor = static_cast<std::uint64_t>(json.at("cursor").integer(0, most));
+  if (!json.at("seed").json().is_number_unsigned()) json.at("seed").fail("the seed must be an integer of at least 0");
+  state.seed = json.at("seed").json();
+  state.epoch_batches = whole("epoch_batches", state.epoch_batches, 0, most);
+  state.order = static_cast<std::uint64_t>(whole("order", 0, 0, most));
+  state.evaluated = whole("evaluated", state.evaluated, -1, state.step);
+  state.stale = whole("evaluations_since", state.stale, 0, most);
+  state.best_step = whole("best_step", state.best_step, -1, state.step);
+  if (json.has("best_step")) state.best = json.at("best").number();
+  if (json.has("privacy")) {
+    const JsonNode privacy = json.at("privacy");
+    state.privacy = {privacy.at("noise_multiplier").number(), privacy.at("rate").number()};
+  }
+  if (json.has("evaluation_due")) state.evaluation_due = json.at("evaluation_due").flag();
+  return state;
+}
+
 }  // namespace xtape::train
+
+// Chooses one of a run's checkpoints.
+
+namespace xtape {
+
+CheckpointChoice CheckpointChoice::parse(const std::string& text) {
+  const std::string average = "average:";
+  if (text == "last") return {Kind::last, 1};
+  if (text == "best") return {Kind::best, 1};
+  const bool is_average = text.rfind(average, 0) == 0;
+  CheckpointChoice choice = {is_average ? Kind::average : Kind::step, 0};
+  const char* end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data() + (is_average ? average.size() : 0), end, choice.count);
+  if (failed == std::errc() && rest == end && choice.count >= 1) return choice;
+  throw Error("a checkpoint must be last, best, average:N or the number of a step, not '" + text + "'");
+}
+
+namespace train {
+
+namespace {
+/// Sets the model's weights to the mean of the weights in the files, computed in double precision.
+void load_average(Model& model, const std::vector<std::string>& files) {
+  const Store& weights = model.weights();
+  std::vector<std::vector<double>> sums(weights.size());
+  for (const std::string& file : files) {
+    model.load_weights(file);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      visit_floats(weights[i].value, [&](const auto* elements) {
+        sums[i].resize(static_cast<std::size_t>(weights[i].value.count()));
+        for (double& sum : sums[i]) sum += static_cast<double>(*elements++);
+      });
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    Array mean(weights[i].value);
+    visit_floats(mean, [&]<class T>(T* elements) {
+      for (const double sum : sums[i]) *elements++ = static_cast<T>(sum / static_cast<double>(files.size()));
+    });
+  }
+}
+
+std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
+                       const CheckpointChoice& choice) {
+  if (found.empty()) throw FileError(directory + " has no checkpoint yet");
+  const auto weights_of = [](const std::string& path) { return path + "/weights.safetensors"; };
+  State last;
+  if (choice.kind == CheckpointChoice::Kind::last) {
+    load_last(found, [&](const std::string& path) {
+      last = read_state(path);
+      model.load_weights(weights_of(path));
+    });
+    return last.step;
+  }
+  if (choice.kind == CheckpointChoice::Kind::step) {
+    const std::string path = directory + "/" + checkpoint_name(choice.count);
+    if (!contains(found, path))
+      throw FileError(directory + " has no checkpoint of step " + std::to_string(choice.count) +
+                      "; it has those of steps " +
+                      joined(found, [](const std::string& each) { return std::to_string(step_of_checkpoint(each)); }));
+    model.load_weights(weights_of(path));
+    return choice.count;
+  }
+  last = read_state(found.back());
+  if (choice.kind == CheckpointChoice::Kind::best) {
+    const std::string best = directory + "/" + checkpoint_name(last.best_step);
+    if (last.best_step < 0) throw FileError(directory + " has no best checkpoint: nothing has been evaluated yet");
+    if (!contains(found, best))
+      throw FileError(directory + " does not have the best checkpoint: step " + std::to_string(last.best_step) +
+                      " was the best, but it has no checkpoint (see checkpoint_every)");
+    model.load_weights(weights_of(best));
+    return last.best_step;
+  }
+  if (found.size() < static_cast<std::size_t>(choice.count))
+    throw FileError(directory + " has " + std::to_string(found.size()) +
+                    (found.size() == 1 ? " checkpoint, fewer than the " : " checkpoints, fewer than the ") +
+                    std::to_string(choice.count) + " to average");
+  std::vector<std::string> files;
+  for (auto each = found.end() - choice.count; each != found.end(); ++each) files.push_back(weights_of(*each));
+  load_average(model, files);
+  return last.step;
+}
+}  // namespace
+
+std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice) {
+  constexpr int most = 10;
+  for (int attempt = 1;; ++attempt) {
+    const std::vector<std::string> found = checkpoints(directory);
+    try {
+      return load_from(found, model, directory, choice);
+    } catch (const Error&) {
+      // If the list of checkpoints has changed, a training has replaced them during the read.
+      if (attempt == most || checkpoints(directory) == found) throw;
+    }
+  }
+}
+
+}  // namespace train
+}  // namespace xtape

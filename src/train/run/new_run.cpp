@@ -28,8 +28,8 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches, const std:
   return indented(json);
 }
 
-[[noreturn]] void exists(const std::string& directory) {
-  throw FileError(directory + " already exists");
+void check_new(const std::string& directory) {
+  if (path_exists(directory)) throw FileError(directory + " already exists");
 }
 
 /// Creates the temporary folder `beside` for the run `directory`, and locks it. While this process holds the lock, no
@@ -45,7 +45,7 @@ FileLock locked(const std::string& beside, const std::string& directory) {
     return FileLock(beside + "/" + lock_file, directory);
   } catch (const FileError&) {
     // Another process may have renamed the folder at any point.
-    if (path_exists(directory)) exists(directory);
+    check_new(directory);
     throw;
   }
 }
@@ -184,7 +184,7 @@ void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches
   const std::string beside = directory + ".writing";
   const FileLock lock = locked(beside, directory);
   try {
-    if (path_exists(directory)) exists(directory);
+    check_new(directory);
     write_files(model, recipe, tokenizers, batches, inputs, beside);
     rename_path(beside, directory);
   } catch (...) {

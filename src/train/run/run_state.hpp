@@ -1,5 +1,5 @@
-/// What a run holds, shared by the files that define it: run.cpp opens runs, run_training.cpp trains them, run_use.cpp
-/// uses their models.
+/// What a run holds, shared by the files that define it: run.cpp opens and uses runs, run_training.cpp trains
+/// them.
 #pragma once
 
 #include <functional>

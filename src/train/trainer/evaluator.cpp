@@ -1,9 +1,12 @@
 #include "train/trainer/evaluator.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/arrays/elements.hpp"
+#include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace xtape::train {
 
@@ -100,3 +103,188 @@ Evaluation Evaluator::measured() const {
 }
 
 }  // namespace xtape::train
+
+namespace xtape {
+
+namespace {
+/// Returns the rank that computes each validation batch. Consecutive batches that continue each other form a sequence
+/// and stay together. If there are fewer sequences than ranks, every rank computes all batches, and every entry is -1.
+std::vector<int> ranks_of(const Batches& batches, int ranks) {
+  std::vector<int> of_batch;
+  int sequences = 0;
+  for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
+    sequences += index == 0 || !batches.validation_continues(index) ? 1 : 0;
+    of_batch.push_back((sequences - 1) % ranks);
+  }
+  if (sequences < ranks) of_batch.assign(of_batch.size(), -1);
+  return of_batch;
+}
+
+/// The outcome of an item: its sums, or the text of an error.
+enum class Outcome : char { sums, error, definition_error };
+}  // namespace
+
+void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, ranks::RankGroup& group,
+                       const std::function<Evaluator::Sums(std::size_t)>& play) {
+  ranks::PackedBytes own;
+  bool threw = false;
+  const auto add_error = [&](Outcome outcome, const Error& error) {
+    threw = true;
+    own.add(outcome);
+    own.add_text(error.what());
+  };
+  for (std::size_t i = 0; i < ranks.size() && !threw; ++i) {
+    if (ranks[i] >= 0 && ranks[i] != group.rank()) continue;
+    try {
+      const Evaluator::Sums sums = play(i);
+      own.add(Outcome::sums);
+      own.add(sums);
+    } catch (const CommunicationError&) {
+      throw;
+    } catch (const DefinitionError& error) {  // the item was not played
+      add_error(Outcome::definition_error, error);
+    } catch (const Error& error) {
+      add_error(Outcome::error, error);
+    }
+  }
+  std::vector<ranks::PackedBytes> of_rank;
+  for (std::string& bytes : group.all_gather(own.bytes())) of_rank.emplace_back(std::move(bytes));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    Evaluator::Sums sums{};
+    for (int rank = 0; rank < group.size(); ++rank) {
+      if (ranks[i] >= 0 && ranks[i] != rank) continue;
+      ranks::PackedBytes& outcomes = of_rank[rank];
+      const auto outcome = outcomes.take<Outcome>();
+      if (outcome == Outcome::sums) {
+        sums = outcomes.take<Evaluator::Sums>();
+        continue;
+      }
+      const std::string text = outcomes.take_text();
+      if (outcome == Outcome::definition_error) throw DefinitionError(text);
+      throw EvaluationError(evaluator.name + ", in its batch " + std::to_string(i + 1) + ": " + text +
+                            (group.size() > 1 ? ", on " + group.name(rank) : "") +
+                            (rank == group.rank() ? evaluator.saved_failure(i) : ""));
+    }
+    evaluator.check(sums, i, group);
+    evaluator.add(sums);
+  }
+}
+
+Evaluation train::evaluate(Evaluator& evaluator, const Batches& batches, ranks::RankGroup& group,
+                           const std::function<void()>& between) {
+  evaluator.restart();
+  BatchArrays batch = batches.blank();
+  add_shared(evaluator, ranks_of(batches, group.size()), group, [&](std::size_t i) {
+    if (between) between();
+    const auto index = static_cast<std::int64_t>(i);
+    batches.validation(index, batch);
+    return evaluator.play(i, batch, batches.validation_continues(index));
+  });
+  return evaluator.measured();
+}
+
+Evaluation evaluate(Model& model, const Batches& batches) {
+  train::Evaluator evaluator(model);
+  ranks::RankGroup alone(nullptr);
+  return train::evaluate(evaluator, batches, alone);
+}
+
+double sampled_loss(Model& model, const Batches& batches, std::int64_t count) {
+  if (count < 1) throw Error("the loss of " + std::to_string(count) + " batches has no mean: sample at least one");
+  train::Evaluator evaluator(model);
+  ranks::RankGroup alone(nullptr);
+  BatchArrays batch = batches.blank();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    batches.validation_sample(i, batch);
+    const train::Evaluator::Sums sums = evaluator.play(i, batch);
+    evaluator.check(sums, i, alone);
+    evaluator.add(sums);
+  }
+  return evaluator.measured().loss;
+}
+
+namespace {
+constexpr std::int64_t tokens_at_once = 1024;
+constexpr std::int64_t not_counted = -1;
+
+/// Cuts a text into windows, which are the rows of batches.
+class Windows {
+ public:
+  Windows(const Tokens& tokens, const TextWindows& options)
+      : tokens_(tokens),
+        context_(static_cast<std::size_t>(options.context)),
+        stride_(static_cast<std::size_t>(options.stride)),
+        columns_(static_cast<std::int64_t>(std::min(tokens.size(), context_)) - 1) {
+    const std::size_t beyond_first = tokens.size() - static_cast<std::size_t>(columns_) - 1;
+    left_ = static_cast<std::int64_t>(ceiling(beyond_first, stride_)) + 1;
+    rows_ = std::min(left_, std::max<std::int64_t>(1, tokens_at_once / options.context));
+    batches_ = static_cast<std::size_t>(ceiling(left_, rows_));
+  }
+
+  std::size_t batches() const { return batches_; }
+
+  /// Returns a batch of the next windows. The last batch may have fewer rows.
+  const BatchArrays& next() {
+    const Shape shape{std::min(rows_, left_), columns_};
+    left_ -= shape[0];
+    if (batch_.empty() || batch_.at("tokens").shape() != shape)
+      batch_ = {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
+    Array inputs = batch_.at("tokens");
+    Array targets = batch_.at("targets");
+    for (std::int64_t row = 0; row < inputs.shape()[0]; ++row)
+      fill(inputs.as<std::int64_t>() + row * columns_, targets.as<std::int64_t>() + row * columns_);
+    return batch_;
+  }
+
+ private:
+  void fill(std::int64_t* inputs, std::int64_t* targets) {
+    std::fill_n(inputs, columns_, std::int64_t{0});
+    std::fill_n(targets, columns_, not_counted);
+    const std::size_t end = std::min(begin_ + context_, tokens_.size());
+    for (std::size_t i = begin_ + 1; i < end; ++i) {
+      inputs[i - begin_ - 1] = tokens_[i - 1];
+      if (i >= counted_) targets[i - begin_ - 1] = tokens_[i];
+    }
+    counted_ = end;
+    begin_ += stride_;
+  }
+
+  const Tokens& tokens_;
+  std::size_t context_, stride_;
+  std::int64_t columns_;
+  std::size_t begin_ = 0;    // the first token of the next window
+  std::size_t counted_ = 0;  // the end of the last window; all earlier tokens have been counted
+  std::size_t batches_ = 0;
+  std::int64_t left_ = 0;  // windows that no batch has had
+  std::int64_t rows_ = 0;  // the most windows of a batch
+  BatchArrays batch_;
+};
+}  // namespace
+
+TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options,
+                             const std::shared_ptr<Communicator>& communicator) {
+  if (options.context < 2)
+    throw Error("a window needs at least 2 tokens, one to read and one to predict, not " +
+                std::to_string(options.context));
+  if (options.stride < 1 || options.stride > options.context)
+    throw Error("the stride of windows must be 1 to their length of " + std::to_string(options.context) + ", not " +
+                std::to_string(options.stride));
+  if (tokens.size() < 2)
+    throw Error("a text of " + std::to_string(tokens.size()) + " tokens has no token to predict: it needs at least 2");
+  train::Evaluator evaluator(model);
+  Windows windows(tokens, options);
+  ranks::RankGroup group(communicator);
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < windows.batches(); ++i)
+    ranks.push_back(static_cast<int>(i % static_cast<std::size_t>(group.size())));
+  std::size_t made = 0;  // number of batches
+  train::add_shared(evaluator, ranks, group, [&](std::size_t i) {
+    for (; made < i; ++made) windows.next();
+    ++made;
+    return evaluator.play(i, windows.next());
+  });
+  const Evaluation measured = evaluator.measured();
+  return {measured.tokens, measured.perplexity ? std::log(*measured.perplexity) : measured.loss};
+}
+
+}  // namespace xtape

@@ -87,7 +87,7 @@ Recording with_statistics(const Model& model, const NamedSizes& sizes) {
   const RecordedLoss recorded = record_loss(model, tape, sizes, &lines);
   const NamedVars& values = lines.values;
   const NodesOf nodes = nodes_by_module(tape);
-  ObservedNotes notes{recorded.loss, recorded.states, {}};
+  ObservedNotes notes{.loss = recorded.loss, .states = recorded.states};
   Vars returned;
   for (const ModuleSummary& module : model.modules()) {
     if (module.path.empty()) continue;
@@ -134,7 +134,7 @@ Recording with_values(const Model& model, const NamedSizes& sizes, const std::ve
                             "assigns, such as 'h.0.attn.scores', outside scans and checkpoints");
     results.set(name, values.at(name));
   }
-  return {tape, recorded.inputs, results, {recorded.loss, recorded.states, {}}};
+  return {tape, recorded.inputs, results, {.loss = recorded.loss, .states = recorded.states}};
 }
 }  // namespace
 
@@ -169,9 +169,15 @@ std::vector<ModuleStatistics> ObservedSteps::statistics_of(const Function& step)
   };
   std::vector<ModuleStatistics> all;
   for (const ModuleNotes& each : step.notes.modules)
-    all.push_back({each.module, step.player.scalar(each.largest), step.player.scalar(each.mean),
-                   step.player.scalar(each.zeros), of_mean(each.gradient_largest), of_mean(each.gradient_mean),
-                   number(each.gradient_zeros), number(each.saturated), number(each.masked_rows)});
+    all.push_back({.module = each.module,
+                   .largest = step.player.scalar(each.largest),
+                   .mean = step.player.scalar(each.mean),
+                   .zeros = step.player.scalar(each.zeros),
+                   .gradient_largest = of_mean(each.gradient_largest),
+                   .gradient_mean = of_mean(each.gradient_mean),
+                   .gradient_zeros = number(each.gradient_zeros),
+                   .saturated = number(each.saturated),
+                   .masked_rows = number(each.masked_rows)});
   return all;
 }
 

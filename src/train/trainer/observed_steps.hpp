@@ -18,7 +18,7 @@ struct ModuleNotes {
 struct ObservedNotes {
   Loss loss;
   std::vector<CarriedState> states;
-  std::vector<ModuleNotes> modules;
+  std::vector<ModuleNotes> modules = {};
 };
 
 /// Throws DefinitionError if the training step on a batch of this shape has no value with one of these names (see

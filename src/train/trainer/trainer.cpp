@@ -1,12 +1,10 @@
-// The updates of a training.
+// Trainings: how a trainer is made, its evaluations, observations and checkpoints, and the loop around its updates.
 #include <algorithm>
 #include <cmath>
 
-#include "base/arrays/elements.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/trainer/trainer_data.hpp"
-#include "xtape/literal.hpp"
 
 namespace xtape {
 
@@ -65,112 +63,6 @@ bool Trainer::Data::drop(bool to_evaluate) {
   return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
 }
 
-train::UpdateSums Trainer::Data::zero_sums() const {
-  train::UpdateSums sums;
-  sums.not_finite_states.resize(plays.states().size());
-  sums.updates.resize(updates.elements());
-  return sums;
-}
-
-void Trainer::Data::play(const train::ShardPlay& play, train::UpdateSums& shard) {
-  const BatchArrays batch = plays.batch(play);
-  train::TrainingStep& step = steps.of(batch);
-  step.player.play(plays.feeds(step, play, batch), play.draw,
-                   optimizer.expect(step.player, step.notes.gradients, play.last));
-  optimizer.add();
-  plays.keep(step, play);
-  shard.plays += 1;
-  shard.loss += step.player.scalar(step.notes.loss.sum);
-  shard.count += step.player.scalar(step.notes.loss.count);
-  for (std::size_t i = 0; i < shard.not_finite_states.size(); ++i)
-    if (!all_finite(step.player.view(step.notes.states[i].result))) shard.not_finite_states[i] = 1;
-  updates.add(step.player, step.notes.updates, shard.updates);
-}
-
-std::vector<train::UpdateSums> Trainer::Data::play() {
-  std::vector<train::UpdateSums> shards;
-  UpdatePart done{state.step + 1, 0, options.accumulate * std::max<std::int64_t>(1, plays.own_shards())};
-  try {
-    const std::int64_t present = plays.present(state.cursor);
-    optimizer.begin(present);
-    for (const train::ShardPlay& each : plays.of_update(state.cursor, present)) {
-      between();
-      if (done.plays > 0 && called != nullptr && called->part) called->part(done);
-      ++done.plays;
-      if (each.first) shards.push_back(zero_sums());
-      play(each, shards.back());
-    }
-  } catch (const CommunicationError&) {
-    throw;  // no call has failed, only the communication
-  } catch (const Error& error) {
-    if (options.capsule.empty()) throw;
-    const std::optional<train::FailedPlay> found = plays.find_failure(state.cursor);
-    if (!found || !found->capsule) throw;
-    throw TrainingError(error.what() + train::save_failure(*found, folders()));
-  }
-  for (train::UpdateSums& shard : shards) shard.interrupted = interrupted ? 1 : 0;
-  return shards;
-}
-
-train::UpdateSums Trainer::Data::add(std::vector<train::UpdateSums>& shards) {
-  train::UpdateSums sums = zero_sums();
-  if (shards.empty()) shards.push_back(sums);  // a rank without shards tells how many numbers a shard has
-  std::vector<double> numbers;
-  for (train::UpdateSums& shard : shards) shard.for_each([&](double number) { numbers.push_back(number); });
-  const std::vector<double> added = optimizer.sum(numbers);
-  auto next = added.begin();
-  sums.for_each([&](double& number) { number = *next++; });
-  return sums;
-}
-
-void Trainer::Data::check(const train::UpdateSums& sums) {
-  if (!std::isfinite(sums.loss)) throw_not_finite("loss");
-  for (std::size_t i = 0; i < sums.not_finite_states.size(); ++i)
-    if (sums.not_finite_states[i] > 0) throw_not_finite("carried state '" + plays.states()[i] + "'");
-  if (const std::string weight = updates.first_not_finite(sums); !weight.empty())
-    throw_not_finite("new value of weight '" + weight + "'");
-  const std::string number = std::to_string(state.step + 1);
-  // A draw may have no rows. The update then consists only of noise.
-  if (sums.count == 0 && !privacy.on()) throw TrainingError("update " + number + " has no target that counts");
-  if (!std::isfinite(sums.count) || sums.count < 0)
-    throw TrainingError("update " + number + ": the count of targets, by which the loss is divided, is " +
-                        to_string(Literal(sums.count)) + ", and must be above 0 and finite");
-}
-
-double Trainer::Data::update(double rate, const train::UpdateSums& sums) {
-  const double start = Trace::now();
-  const double norm = [&] {
-    try {
-      return optimizer.update(rate, 1 / privacy.divisor(sums.count), options.clip, privacy.noise(state.step));
-    } catch (const UpdateError& error) {
-      throw_overflow(error);
-    }
-  }();
-  if (options.trace) options.trace->add("optimizer", start);
-  optimizer_seconds += Trace::now() - start;
-  if (!std::isfinite(norm)) throw_not_finite("gradient");
-  if (memory) memory->updated();
-  updates.assign(sums);
-  plays.advance();
-  state.cursor += static_cast<std::uint64_t>(options.accumulate);
-  ++state.step;
-  return norm;
-}
-
-void Trainer::Data::throw_not_finite(const std::string& what) {
-  const std::string update = " of update " + std::to_string(state.step + 1);
-  const std::optional<train::FailedPlay> own = plays.find_failure(state.cursor);
-  throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
-}
-
-void Trainer::Data::throw_overflow(const UpdateError& error) {
-  std::string text = error.what();
-  if (group.rank() == 0)
-    if (const std::optional<train::FailedPlay> play = plays.find_failure(state.cursor))
-      text += train::save_failure(*play, folders());
-  throw TrainingError(text);
-}
-
 Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
   if (!(options.clip >= 0)) throw Error("clip must be at least 0 (0: no clipping)");
   data_ = std::make_unique<Data>(model, batches, options);
@@ -205,25 +97,6 @@ const Plan& Trainer::plan() const {
   return d.plan;
 }
 
-StepReport Trainer::update() {
-  Data& d = *data_;
-  const double start = Trace::now();
-  d.optimizer.take_waited();
-  std::vector<train::UpdateSums> shards = d.play();
-  const train::UpdateSums sums = d.add(shards);
-  if (sums.interrupted > 0) d.stop_here();
-  d.check(sums);
-  StepReport report;
-  report.rate = rate_at(d.options.schedule, step() + 1);
-  report.norm = d.update(report.rate, sums);
-  report.step = step();
-  report.loss = sums.loss / sums.count;
-  report.tokens = std::llround(sums.count);
-  report.seconds = Trace::now() - start;
-  report.waiting = d.optimizer.take_waited();
-  return report;
-}
-
 TrainingProfile Trainer::profile(std::int64_t updates) {
   Data& d = *data_;
   if (!d.options.profile) throw Error("profiling needs the trainer's option 'profile'");
@@ -250,6 +123,192 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 
 RecordedPlay Trainer::next_play() {
   return data_->plays.first_play(data_->state.cursor);
+}
+
+// The training around updates: evaluations, observations, interruptions and checkpoints.
+
+train::Evaluator Trainer::Data::new_evaluator() {
+  if (!memory) return train::Evaluator(model);
+  PlayerOptions playing = model.player_options();
+  playing.memory = steps.playing().memory;
+  return {model, playing, [this] { make_room(true); }};
+}
+
+void Trainer::Data::note(const Evaluation& evaluation) {
+  const double measure = evaluation.perplexity.value_or(evaluation.loss);
+  state.evaluated = state.step;
+  state.evaluation_due = false;
+  if (std::isfinite(measure) && (state.best_step < 0 || measure < state.best)) {
+    state.best = measure;
+    state.best_step = state.step;
+    state.stale = 0;
+  } else {
+    ++state.stale;
+  }
+}
+
+void Trainer::Data::observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
+  if (group.rank() != 0) return;
+  const std::int64_t number = state.step + 1;
+  const auto due = [&](std::int64_t every) { return every > 0 && (state.step % every == 0) != failed; };
+  const auto tell = [&](const auto& callback, const auto& observe) {
+    std::optional<decltype(observe())> made;
+    try {
+      made = observe();
+    } catch (const DefinitionError&) {  // there is no value with this name
+      throw;
+    } catch (const MemoryError& error) {
+      if (callbacks.warning)
+        callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
+    } catch (const Error&) {  // the caller reports the error of the update itself
+    }
+    if (made) callback(number, *made);
+  };
+  if (callbacks.statistics && due(fit.statistics_every)) tell(callbacks.statistics, [&] { return statistics(); });
+  if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every))
+    tell(callbacks.watched, [&] { return watched(fit.watch); });
+  if (memory) observed.reset();  // the memory limit does not count its plans
+}
+
+std::vector<ModuleStatistics> Trainer::Data::statistics() {
+  return train::ObservedSteps::statistics_of(
+      play_observed([&](const BatchArrays& batch) -> auto& { return observed->statistics(batch); }));
+}
+
+std::vector<WatchedValue> Trainer::Data::watched(const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  return train::ObservedSteps::values_of(
+      play_observed([&](const BatchArrays& batch) -> auto& { return observed->watched(batch, names); }));
+}
+
+Evaluation Trainer::evaluate() {
+  Data& d = *data_;
+  if (!d.evaluator) d.evaluator.emplace(d.new_evaluator());
+  d.evaluator->name = "the evaluation after update " + std::to_string(step());
+  d.evaluator->folders = d.folders();
+  Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
+  if (d.group.any(d.interrupted)) d.stop_here();
+  evaluation.step = step();
+  evaluation.epsilon = d.privacy.epsilon(step());
+  return evaluation;
+}
+
+std::int64_t Trainer::epoch() const {
+  const std::int64_t batches = data_->batches.epoch_batches();
+  return batches == 0 ? 0 : static_cast<std::int64_t>(data_->state.cursor) / batches;
+}
+
+std::int64_t Trainer::best_step() const {
+  return data_->state.best_step;
+}
+
+std::vector<ModuleStatistics> Trainer::statistics() {
+  return data_->statistics();
+}
+
+std::vector<WatchedValue> Trainer::watched(const std::vector<std::string>& names) {
+  return data_->watched(names);
+}
+
+std::int64_t Trainer::evaluated_step() const {
+  return data_->state.evaluated;
+}
+
+bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
+  for (const std::int64_t number : {options.steps, options.epochs, options.evaluate_every, options.patience,
+                                    options.statistics_every, options.watch_every})
+    if (number < 0) throw Error("the numbers of a training must not be negative, got " + std::to_string(number));
+  if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
+  if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
+    throw Error("this data has no epochs: its batches are drawn at random");
+  const auto evaluated = [&] {
+    try {
+      return evaluate();
+    } catch (const DefinitionError& error) {  // a definition error of a function that only evaluations record
+      throw EvaluationError(error.what());
+    }
+  };
+  const auto report_evaluation = [&] {
+    const Evaluation evaluation = evaluated();
+    if (callbacks.evaluation) callbacks.evaluation(evaluation);
+    data_->note(evaluation);  // runs after the callback, which may add measures and may be interrupted
+  };
+  const auto observed_update = [&] {
+    data_->observe(options, callbacks, false);
+    try {
+      return update();
+    } catch (const TrainingError&) {
+      data_->observe(options, callbacks, true);
+      throw;
+    }
+  };
+  const auto ended = [&] {
+    return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
+           (options.patience > 0 && data_->state.stale >= options.patience);
+  };
+  struct Called {  // resets `called` when fit() returns
+    ~Called() { callbacks = nullptr; }
+    const Callbacks*& callbacks;
+  } const called{data_->called};
+  data_->called = &callbacks;
+  const auto asked_to_stop = [&] { return callbacks.stop && callbacks.stop(); };
+  try {
+    if (data_->state.evaluation_due) report_evaluation();
+    while (!ended()) {
+      const std::int64_t epoch_before = epoch();
+      const StepReport report = observed_update();
+      if (callbacks.step) callbacks.step(report);
+      data_->state.evaluation_due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
+                                    (options.evaluate_epochs && epoch() > epoch_before);
+      if (data_->state.evaluation_due) report_evaluation();
+      if (!ended() && data_->group.any(asked_to_stop())) return false;
+    }
+    if (data_->state.evaluated != step()) report_evaluation();
+  } catch (const train::Interruption&) {
+    return false;
+  }
+  return true;
+}
+
+void Trainer::save(const std::string& path) const {
+  Data& d = *data_;
+  const Store carried = d.plays.gather_carried(d.state.cursor, d.group);
+  if (d.group.rank() != 0) {
+    d.optimizer.save(path);
+    return;
+  }
+  train::write_checkpoint(
+      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried);
+}
+
+void Trainer::load(const std::string& path) {
+  Data& d = *data_;
+  train::State state = train::read_state(path);
+  if (state.seed != d.options.seed)
+    throw FileError("checkpoint " + path + " is from a run with seed " + std::to_string(state.seed) + ", not " +
+                    std::to_string(d.options.seed));
+  d.privacy.check(path, state);
+  const std::string moments = path + "/optimizer.safetensors";
+  d.optimizer.check(moments);
+  const std::int64_t epoch_batches = d.batches.epoch_batches();
+  const std::uint64_t order = d.batches.order();
+  const bool same_order = state.epoch_batches == epoch_batches && (state.order == 0 || state.order == order);
+  if (epoch_batches > 0 && !same_order) {
+    const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
+    const std::uint64_t epochs = state.cursor / static_cast<std::uint64_t>(before);
+    if (__builtin_mul_overflow(epochs, static_cast<std::uint64_t>(epoch_batches), &state.cursor))
+      throw FileError("checkpoint " + path + " is of epoch " + std::to_string(epochs) +
+                      ", which is too large to be valid");
+  }
+  state.epoch_batches = epoch_batches;
+  state.order = order;
+  Store carried;
+  if (d.batches.training_continues(state.cursor))
+    carried = train::read_carried(path, d.plays.whole_states(state.cursor));
+  d.model.load_weights(path + "/weights.safetensors");  // checks everything before changing the model
+  d.optimizer.load(moments);
+  d.plays.set_carried(state.cursor, carried);
+  d.state = state;
 }
 
 }  // namespace xtape

@@ -1,5 +1,5 @@
-/// What a trainer holds, shared by the files that define it: trainer.cpp makes updates, fit.cpp runs the training
-/// around them.
+/// What a trainer holds, shared by the files that define it: update.cpp makes an update, trainer.cpp runs the training
+/// around it.
 #pragma once
 
 #include <optional>
@@ -15,6 +15,53 @@
 #include "xtape/train.hpp"
 
 namespace xtape {
+namespace train {
+
+// The sums of an update, and the weights that the definition updates itself ("update" of a block), such as running
+// means.
+
+/// What the plays of an update add up to, for one shard or for all shards.
+struct UpdateSums {
+  double interrupted = 0;                 ///< The number of shards whose rank is asked to stop.
+  double plays = 0;                       ///< The number of plays.
+  double loss = 0;                        ///< The sum of losses.
+  double count = 0;                       ///< The number of targets.
+  std::vector<double> not_finite_states;  ///< Per carried state: the number of shards in which it is not finite.
+  std::vector<double> updates;            ///< The new elements of the weights of WeightUpdates.
+
+  /// Calls visit(number) for every number. Each rank visits them in the same order.
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    for (double* number : {&interrupted, &plays, &loss, &count}) visit(*number);
+    for (double& number : not_finite_states) visit(number);
+    for (double& number : updates) visit(number);
+  }
+};
+
+/// Every play of an update computes new values from the same old values. The update assigns their mean over all plays,
+/// that is, over the micro-batches of all shards. The mean is summed by shards, so its bits do not depend on the number
+/// of ranks.
+class WeightUpdates {
+ public:
+  /// `names` are the weights to update.
+  WeightUpdates(Model& model, const std::vector<std::string>& names);
+  /// Returns the number of elements of all these weights.
+  std::size_t elements() const { return elements_; }
+  /// Adds the new elements of a play to `sums`. If the recording does not update a weight, adds the weight's old value.
+  void add(const Player& player, const NamedVars& updates, std::vector<double>& sums) const;
+  /// Returns the name of the first weight whose new value is not finite, or "" if there is none.
+  std::string first_not_finite(const UpdateSums& sums) const;
+  void assign(const UpdateSums& sums);
+
+ private:
+  template <class Visit>
+  void for_each(const Visit& visit) const;
+  Model& model_;  // its arrays may be replaced, so they are looked up at each use
+  std::vector<std::string> names_;
+  std::size_t elements_ = 0;
+};
+
+}  // namespace train
 
 struct Trainer::Data {
   Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options);
@@ -56,7 +103,7 @@ struct Trainer::Data {
   void play(const train::ShardPlay& play, train::UpdateSums& shard);
   train::UpdateSums zero_sums() const;
   /// Adds up the sums of the shards of all ranks.
-  train::UpdateSums add(std::vector<train::UpdateSums>& shards);
+  train::UpdateSums add(std::vector<train::UpdateSums> shards);
   /// Throws TrainingError if the sums have a value that is not finite, or no target.
   void check(const train::UpdateSums& sums);
   /// Updates the weights. Returns the norm of the gradient. Throws TrainingError if an update is not possible.
