@@ -10,7 +10,9 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "xtape/error.hpp"
 
@@ -38,9 +40,65 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
+// Options.
+
 /// The type name of options whose values are texts that may be empty. main() makes all other options reject empty
 /// texts.
 inline constexpr const char* any_text = "STRING";
+
+/// What an option is besides its name and help.
+enum OptionTraits : unsigned {
+  required = 1,
+  shown = 2,  ///< The help shows the default.
+  positive = 4,
+  not_negative = 8,
+  may_be_empty = 16,  ///< The text may be empty.
+  one_value = 32      ///< An option that can be repeated has one value each time.
+};
+template <class Value>
+CLI::Option* add_option(CLI::App& command, const std::string& name, Value& value, const std::string& help,
+                        unsigned traits = 0) {
+  CLI::Option* option = command.add_option(name, value, help);
+  if ((traits & required) != 0) option->required();
+  if ((traits & shown) != 0) option->capture_default_str();
+  if ((traits & positive) != 0) option->check(CLI::PositiveNumber);
+  if ((traits & not_negative) != 0) option->check(CLI::NonNegativeNumber);
+  if ((traits & may_be_empty) != 0) option->type_name(any_text);
+  if ((traits & one_value) != 0) option->allow_extra_args(false);
+  return option;
+}
+
+/// Returns a check of an option's text by a function that throws Error.
+template <class Check>
+auto error_of(const Check& check) {
+  return [check](const std::string& text) -> std::string {
+    try {
+      check(text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+}
+
+/// Adds a command that does its `work` with the arguments that its options set. Returns the command and the arguments,
+/// which have the values of options that are not given.
+template <class Arguments>
+std::pair<CLI::App&, Arguments&> add_command(CLI::App& program, const std::string& name, const std::string& help,
+                                             void (*work)(const CLI::App& command, const Arguments&)) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(name, help);
+  command->callback([=] { work(*command, *arguments); });
+  return {*command, *arguments};
+}
+template <class Arguments>
+std::pair<CLI::App&, Arguments&> add_command(CLI::App& program, const std::string& name, const std::string& help,
+                                             void (*work)(const Arguments&)) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(name, help);
+  command->callback([=] { work(*arguments); });
+  return {*command, *arguments};
+}
 
 /// Why a program without ONNX refuses ONNX files, and the cure.
 inline constexpr const char* built_without_onnx =

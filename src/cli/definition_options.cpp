@@ -23,16 +23,13 @@ std::pair<std::string, std::string> halves(const std::string& word, const char* 
 }  // namespace
 
 void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also) {
-  command
-      .add_option(
-          "DEFINITION", arguments.definition,
-          std::string("A definition file, the name of an installed definition, a folder with a config.json, or a run") +
-              also)
-      ->required();
-  command.add_option("--set", arguments.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
+  add_option(command, "DEFINITION", arguments.definition,
+             "A definition file, the name of an installed definition, a folder with a config.json, or a run" + also,
+             required);
+  add_option(command, "--set", arguments.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
       ->expected(1)
       ->take_all();
-  command.add_option("--dtype", arguments.dtype, "float32 or float64")->capture_default_str();
+  add_option(command, "--dtype", arguments.dtype, "float32 or float64", shown);
 }
 
 ModelOptions model_options(const DefinitionOptions& arguments, bool initialise) {

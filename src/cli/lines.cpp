@@ -38,9 +38,8 @@ GuardedTerminal::~GuardedTerminal() {
 
 void add_max_line(CLI::App& command, std::int64_t& max_line) {
   max_line = usual_max_line;
-  command.add_option("--max-line", max_line, "The most bytes of a line of the input; 0: any number")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  add_option(command, "--max-line", max_line, "The most bytes of a line of the input; 0: any number",
+             shown | not_negative);
 }
 
 void require_readable(const std::vector<std::string>& files) {

@@ -35,20 +35,21 @@ OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& ch
     : group_(communicator) {
   as_wrong_input([&] {
     const std::optional<ModelFolder> folder = model_folder(path, inference.adapter);
-    if (!folder) return open_run(use, path, checkpoint, inference, threads, communicator);
+    if (!folder) {
+      std::vector<Setting> settings = inference.settings();
+      if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
+      run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint), communicator);
+      run_->model().store_weights_as(inference.dtype(run_->model().dtype()));
+      return check(use, path);
+    }
     folder_ = folder->path;
     if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
     open(use, *folder, inference, threads);
   });
 }
 
-void OpenedModel::open_run(Use use, const std::string& path, const std::string& checkpoint,
-                           const InferenceArguments& inference, std::int64_t threads,
-                           const std::shared_ptr<Communicator>& communicator) {
-  std::vector<Setting> settings = inference.settings();
-  if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
-  run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint), communicator);
-  run_->model().store_weights_as(inference.dtype(run_->model().dtype()));
+/// Throws WrongInput if the model of the run does not support this use.
+void OpenedModel::check(Use use, const std::string& path) const {
   const Recipe::Data& data = run_->recipe().data;
   if (use == Use::pairs && !data.has_pairs())
     throw WrongInput(path + " is a run on data of kind '" + data.kind + "': it was not trained to translate");

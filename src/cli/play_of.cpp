@@ -52,12 +52,10 @@ SavedTape tape_at(const std::string& path, const PlayArguments& arguments) {
 }
 
 void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
-  command
-      .add_option(
-          "PLAY", arguments.what,
-          "A recipe, whose first update is played; a run, whose next one is; a capsule, the folder failed_play of "
-          "a run, a saved tape, or an ONNX file")
-      ->required();
+  add_option(command, "PLAY", arguments.what,
+             "A recipe, whose first update is played; a run, whose next one is; a capsule, the folder failed_play of a "
+             "run, a saved tape, or an ONNX file",
+             required);
   add_settings(command, arguments.set);
   if (plays) {
     command.add_option("--in", arguments.in, "Of a tape: a safetensors file with the inputs by name");

@@ -68,10 +68,8 @@ void end_late(const std::string& message) {
 }  // namespace
 
 void add_ranks(CLI::App& command, RankArguments& arguments) {
-  command
-      .add_option("--timeout", arguments.timeout,
-                  "With several ranks: seconds after which one that does not answer is an error")
-      ->capture_default_str()
+  add_option(command, "--timeout", arguments.timeout,
+             "With several ranks: seconds after which one that does not answer is an error", shown)
       ->check(CLI::Range(least_timeout, most_timeout));
 }
 

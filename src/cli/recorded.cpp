@@ -13,12 +13,10 @@ namespace xtape::cli {
 
 void add_recorded(CLI::App& command, RecordedOptions& options) {
   add_definition(command, options.definition, ", or a saved tape, or an ONNX file");
-  command.add_option(
-      "--weights", options.weights,
-      "A safetensors file with the weights (default: initial weights, or those of the tape or ONNX file)");
-  command.add_option("--mode", options.mode, "train, eval or predict")->capture_default_str();
-  command.add_option("--seed", options.definition.seed, "The seed of initial weights and random ops")
-      ->capture_default_str();
+  add_option(command, "--weights", options.weights,
+             "A safetensors file with the weights (default: initial weights, or those of the tape or ONNX file)");
+  add_option(command, "--mode", options.mode, "train, eval or predict", shown);
+  add_option(command, "--seed", options.definition.seed, "The seed of initial weights and random ops", shown);
   command.add_flag(
       "--grad", options.grad,
       "Also record grad.NAME: the gradients of the first result, which must be a scalar, by every weight and "
@@ -35,8 +33,7 @@ RecordedTape tape_from_file(const CLI::App& command, const RecordedOptions& opti
                      name);
   }
   const Store weights = options.weights.empty() ? Store() : load_arrays(options.weights);
-  SavedTape saved = load_tape(path, options.sizes, weights);
-  return {saved.tape, saved.inputs, saved.parameters, saved.outputs, {}};
+  return {load_tape(path, options.sizes, weights), {}};
 }
 
 /// Replaces the weights of the model by the arrays of the same names.
@@ -66,10 +63,11 @@ RecordedTape recorded_function(const RecordedOptions& options, bool zeros, const
     take_weights(model, options.weights_among(model.weights()));
   else if (!options.weights.empty())
     model.load_weights(options.weights);
-  RecordedTape recorded{Tape(mode_named(options.mode)), {}, {}, {}, {}};
+  RecordedTape recorded;
+  recorded.tape = Tape(mode_named(options.mode));
   recorded.inputs = make_inputs(model, recorded.tape);
   recorded.outputs = model.record(recorded.tape, options.function, recorded.inputs, &recorded.lines);
-  if (options.grad) recorded.weights = model.weights(recorded.tape);
+  if (options.grad) recorded.parameters = model.weights(recorded.tape);
   return recorded;
 }
 
@@ -79,7 +77,7 @@ void add_gradients(RecordedTape& recorded) {
   if (value.rank() != 0 || !is_floating(value.dtype()))
     throw WrongInput("--grad needs a scalar: the first result, '" + first + "', is " + to_string(value.type()));
   NamedVars by;
-  for (const NamedVars* vars : {&recorded.weights, &recorded.inputs})
+  for (const NamedVars* vars : {&recorded.parameters, &recorded.inputs})
     for (const auto& [name, var] : *vars)
       if (is_floating(var.dtype())) by.add(name, var);
   Vars vars;

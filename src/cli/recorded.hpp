@@ -43,11 +43,8 @@ struct InputSizes {
 /// the program was built without ONNX.
 SavedTape load_tape(const std::string& path, const InputSizes& sizes = {}, const Store& weights = {});
 
-struct RecordedTape {
-  Tape tape;
-  NamedVars inputs;
-  NamedVars weights;  ///< For a tape from a file, its parameters. For a function, empty until add_gradients.
-  NamedVars outputs;
+/// For a function, `parameters` are its weights if gradients are wanted, and otherwise empty.
+struct RecordedTape : SavedTape {
   RecordedLines lines;  ///< The lines, for a function.
 };
 

@@ -18,16 +18,14 @@ inline const char* unit_of(const Recipe::Data& data) {
 
 /// Adds --set key=value, which can be repeated.
 inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
-  command
-      .add_option("--set", set,
-                  "Change the recipe: key=value, such as optimizer.weight_decay=0; one --set for each key")
-      ->allow_extra_args(false);
+  add_option(command, "--set", set,
+             "Change the recipe: key=value, such as optimizer.weight_decay=0; one --set for each key", one_value);
 }
 
 /// Adds --threads. 0, the default, means all cores.
 template <class Number>
 CLI::Option* add_threads(CLI::App& command, Number& threads) {
-  return command.add_option("--threads", threads, "The number of threads (default: all cores)")
+  return add_option(command, "--threads", threads, "The number of threads (default: all cores)")
       ->check(CLI::Range(0, most_threads));
 }
 
@@ -36,16 +34,7 @@ inline CLI::Option* add_checkpoint(
     CLI::App& command, std::string& checkpoint,
     const std::string& about =
         "The checkpoint to load: last, best, average:N (the mean of the last N) or the number of a step") {
-  return command.add_option("--checkpoint", checkpoint, about)
-      ->capture_default_str()
-      ->check([](const std::string& text) {
-        try {
-          CheckpointChoice::parse(text);
-          return std::string();
-        } catch (const Error& error) {
-          return std::string(error.what());
-        }
-      });
+  return add_option(command, "--checkpoint", checkpoint, about, shown)->check(error_of(CheckpointChoice::parse));
 }
 
 /// Opens a run with the checkpoint that --checkpoint names. Throws WrongInput.
@@ -68,16 +57,14 @@ struct InferenceArguments {
 
 /// Adds --weights, --precision and --adapter.
 inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
-  command
-      .add_option("--weights", arguments.weights,
-                  "Store the weights of products as this dtype (default: as the files do)")
+  add_option(command, "--weights", arguments.weights,
+             "Store the weights of products as this dtype (default: as the files do)")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}));
-  command
-      .add_option("--precision", arguments.precision,
-                  "Round the operands of products to this precision (default: the recipe's; of a folder, float32)")
+  add_option(command, "--precision", arguments.precision,
+             "Round the operands of products to this precision (default: the recipe's; of a folder, float32)")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
-  command.add_option("--adapter", arguments.adapter,
-                     "For a model folder: a folder of low-rank adapters, as PEFT writes them");
+  add_option(command, "--adapter", arguments.adapter,
+             "For a model folder: a folder of low-rank adapters, as PEFT writes them");
 }
 
 inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) {

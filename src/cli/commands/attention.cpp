@@ -96,30 +96,25 @@ void draw_attention(const AttentionArguments& arguments) {
 }  // namespace
 
 void add_attention(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("attention", "Draw the attention weights of a run's model as heat maps");
-  const auto arguments = std::make_shared<AttentionArguments>();
-  command->add_option("RUN", arguments->run, "A run directory")->required();
-  add_checkpoint(*command, arguments->checkpoint);
-  command->add_option("--source", arguments->source, "The source sentence; for a run that generates text, the text")
-      ->type_name(any_text)
-      ->required();
-  command
-      ->add_option("--target", arguments->target,
-                   "The target sentence (default: the run's translation, with the search of its recipe)")
-      ->type_name(any_text);
-  add_picture(*command, arguments->out, "attention.svg");
-  command->add_option("--which", arguments->which,
-                      "The attention to draw: cross (of the target to the source), encoder, decoder, or another result "
-                      "of the model's function `attention` (default: the first)");
-  command->add_option("--layer", arguments->layer, "The layer, counted from 1 (default: the last)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--head", arguments->head, "mean: over all heads; all: one map per head; N: one, counted from 1")
-      ->capture_default_str()
+  const auto [command, arguments] = add_command<AttentionArguments>(
+      program, "attention", "Draw the attention weights of a run's model as heat maps", draw_attention);
+  add_option(command, "RUN", arguments.run, "A run directory", required);
+  add_checkpoint(command, arguments.checkpoint);
+  add_option(command, "--source", arguments.source, "The source sentence; for a run that generates text, the text",
+             required | may_be_empty);
+  add_option(command, "--target", arguments.target,
+             "The target sentence (default: the run's translation, with the search of its recipe)", may_be_empty);
+  add_picture(command, arguments.out, "attention.svg");
+  add_option(command, "--which", arguments.which,
+             "The attention to draw: cross (of the target to the source), encoder, decoder, or another result of the "
+             "model's function `attention` (default: the first)");
+  add_option(command, "--layer", arguments.layer, "The layer, counted from 1 (default: the last)", positive);
+  add_option(command, "--head", arguments.head, "mean: over all heads; all: one map per head; N: one, counted from 1",
+             shown)
       ->check([](const std::string& head) {
         const bool number = head.size() < 10 && head.find_first_not_of("0123456789") == std::string::npos;
         return number || head == "mean" || head == "all" ? "" : "must be mean, all or a number, not '" + head + "'";
       });
-  command->callback([arguments] { draw_attention(*arguments); });
 }
 
 }  // namespace xtape::cli

@@ -17,7 +17,11 @@ struct BleuArguments {
 };
 
 /// Prints one line in the format of sacreBLEU.
-void print(const Bleu& bleu) {
+void print(const BleuArguments& arguments) {
+  const Bleu bleu = as_wrong_input([&] {
+    return corpus_bleu(read_utf8_lines(arguments.hypotheses, arguments.reading),
+                       read_utf8_lines(arguments.references, arguments.reading), arguments.options);
+  });
   const double ratio = bleu.reference_length == 0
                            ? 0
                            : static_cast<double>(bleu.hypothesis_length) / static_cast<double>(bleu.reference_length);
@@ -32,22 +36,15 @@ void print(const Bleu& bleu) {
 }  // namespace
 
 void add_bleu(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("bleu", "Score a translation against its reference by BLEU");
-  const auto arguments = std::make_shared<BleuArguments>();
-  command->add_option("HYP", arguments->hypotheses, "The translation: a text file, one sentence per line, plain or .gz")
-      ->required();
-  command->add_option("REF", arguments->references, "The reference translation, in the same format")->required();
-  command
-      ->add_option("--tokenize", arguments->options.tokenize, "The tokenization: 13a, or none (split at white space)")
-      ->capture_default_str();
-  command->add_flag("--lowercase", arguments->options.lowercase, "Ignore case");
-  add_max_line(*command, arguments->reading.max_line);
-  command->callback([arguments] {
-    print(as_wrong_input([&] {
-      return corpus_bleu(read_utf8_lines(arguments->hypotheses, arguments->reading),
-                         read_utf8_lines(arguments->references, arguments->reading), arguments->options);
-    }));
-  });
+  const auto [command, arguments] =
+      add_command<BleuArguments>(program, "bleu", "Score a translation against its reference by BLEU", print);
+  add_option(command, "HYP", arguments.hypotheses, "The translation: a text file, one sentence per line, plain or .gz",
+             required);
+  add_option(command, "REF", arguments.references, "The reference translation, in the same format", required);
+  add_option(command, "--tokenize", arguments.options.tokenize, "The tokenization: 13a, or none (split at white space)",
+             shown);
+  command.add_flag("--lowercase", arguments.options.lowercase, "Ignore case");
+  add_max_line(command, arguments.reading.max_line);
 }
 
 }  // namespace xtape::cli

@@ -129,19 +129,19 @@ void check(const CheckArguments& arguments) {
 }  // namespace
 
 void add_check(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("check", "Check a definition, or a recipe with its data: all names and shapes");
-  const auto arguments = std::make_shared<CheckArguments>();
-  add_definition(*command, arguments->definition, "; or a recipe, with its settings");
-  command->add_option("--with", arguments->with,
-                      "Sizes to record for, such as b=2,t=8 (default: different small primes)");
-  command->add_flag("--play", arguments->play,
-                    "Play 'logits' on random weights and tokens, step by step as generation does, and compare with the "
-                    "whole; in float64 unless --dtype is given");
-  command->callback([arguments, command] {
-    if (arguments->play && command->count("--dtype") == 0) arguments->definition.dtype = "float64";
-    as_wrong_input([&] { check(*arguments); });
-  });
+  const auto [command, arguments] = add_command<CheckArguments>(
+      program, "check", "Check a definition, or a recipe with its data: all names and shapes",
+      [](const CLI::App& given, const CheckArguments& of) {
+        CheckArguments arguments = of;
+        if (arguments.play && given.count("--dtype") == 0) arguments.definition.dtype = "float64";
+        as_wrong_input([&] { check(arguments); });
+      });
+  add_definition(command, arguments.definition, "; or a recipe, with its settings");
+  add_option(command, "--with", arguments.with,
+             "Sizes to record for, such as b=2,t=8 (default: different small primes)");
+  command.add_flag("--play", arguments.play,
+                   "Play 'logits' on random weights and tokens, step by step as generation does, and compare with the "
+                   "whole; in float64 unless --dtype is given");
 }
 
 }  // namespace xtape::cli

@@ -117,14 +117,12 @@ void classify_any(const ClassifyArguments& arguments) {
 }  // namespace
 
 void add_classify(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("classify", "Label the lines of the standard input, or images: label<TAB>probability");
-  const auto arguments = std::make_shared<ClassifyArguments>();
-  command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face folder")->required();
-  command->add_option("IMAGE", arguments->images, "For a model of images: PNG or PNM files");
-  add_checkpoint(*command, arguments->checkpoint);
-  add_max_line(*command, arguments->max_line);
-  command->callback([arguments] { classify_any(*arguments); });
+  const auto [command, arguments] = add_command<ClassifyArguments>(
+      program, "classify", "Label the lines of the standard input, or images: label<TAB>probability", classify_any);
+  add_option(command, "RUN", arguments.run, "A run directory, or a Hugging Face folder", required);
+  add_option(command, "IMAGE", arguments.images, "For a model of images: PNG or PNM files");
+  add_checkpoint(command, arguments.checkpoint);
+  add_max_line(command, arguments.max_line);
 }
 
 }  // namespace xtape::cli

@@ -15,17 +15,11 @@ struct DiffArguments {
   double tolerance = 1e-4;
 };
 
-/// A tape and the named values that it computes. It comes from a saved tape or play, or from a function of a
-/// definition.
-struct TapeOutputs {
-  Tape tape;
-  NamedVars outputs;
-};
 /// Compares nodes, outputs, and the arrays of parameters.
-bool same_tapes(const TapeOutputs& first, const TapeOutputs& second);
+bool same_tapes(const SavedTape& first, const SavedTape& second);
 /// Records the function that the arguments name, from the definition `path`.
 RecordedTape definition_recorded(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
-/// Returns the recorded tape in the form of a saved tape.
+/// Returns the recorded tape with all its parameters, as a saved tape has them.
 SavedTape saved_form(const RecordedTape& recorded);
 /// Compares the first play with the arrays of the second file.
 bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);

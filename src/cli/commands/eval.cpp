@@ -102,32 +102,29 @@ void evaluate(const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("eval", "Evaluate a run on its whole validation split, or a model on a text");
-  const auto arguments = std::make_shared<EvalArguments>();
-  command->add_option("RUN", arguments->run, "A run directory; with --text also a Hugging Face model folder")
-      ->required();
-  add_checkpoint(*command, arguments->checkpoint);
+  const auto [command, arguments] = add_command<EvalArguments>(
+      program, "eval", "Evaluate a run on its whole validation split, or a model on a text", evaluate);
+  add_option(command, "RUN", arguments.run, "A run directory; with --text also a Hugging Face model folder", required);
+  add_checkpoint(command, arguments.checkpoint);
   auto* source =
-      command->add_option("--source", arguments->source, "Evaluate on this text, one sentence per line, plain or .gz");
-  auto* target = command->add_option("--target", arguments->target, "The translation of --source");
+      add_option(command, "--source", arguments.source, "Evaluate on this text, one sentence per line, plain or .gz");
+  auto* target = add_option(command, "--target", arguments.target, "The translation of --source");
   source->needs(target);
   target->needs(source);
-  command->add_flag("--test", arguments->test, "Evaluate on the data's test split instead of the validation split")
+  command.add_flag("--test", arguments.test, "Evaluate on the data's test split instead of the validation split")
       ->excludes(source);
-  auto* text = command->add_option("--text", arguments->text, "Measure the perplexity of this file, in windows");
-  command->add_option("--context", arguments->context, "Tokens in a window (default: the model's context length)")
-      ->needs(text)
-      ->check(CLI::PositiveNumber);
-  command->add_option("--stride", arguments->stride, "Tokens from one window to the next (default: half of --context)")
-      ->needs(text)
-      ->check(CLI::PositiveNumber);
+  auto* text = add_option(command, "--text", arguments.text, "Measure the perplexity of this file, in windows");
   text->excludes(source)->excludes(target);
-  add_max_line(*command, arguments->reading.max_line);
-  add_inference(*command, arguments->inference);
-  add_ranks(*command, arguments->ranks);
-  add_settings(*command, arguments->set);
-  command->callback([arguments] { evaluate(*arguments); });
+  add_option(command, "--context", arguments.context, "Tokens in a window (default: the model's context length)",
+             positive)
+      ->needs(text);
+  add_option(command, "--stride", arguments.stride, "Tokens from one window to the next (default: half of --context)",
+             positive)
+      ->needs(text);
+  add_max_line(command, arguments.reading.max_line);
+  add_inference(command, arguments.inference);
+  add_ranks(command, arguments.ranks);
+  add_settings(command, arguments.set);
 }
 
 }  // namespace xtape::cli

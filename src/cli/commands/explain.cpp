@@ -79,13 +79,12 @@ void run(const ExplainArguments& arguments) {
 }  // namespace
 
 void add_explain(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("explain", "Show how the gradient of the loss reaches a weight");
-  const auto arguments = std::make_shared<ExplainArguments>();
-  add_play(*command, arguments->play);
-  command->add_option("--weight", arguments->weight,
-                      "The weight (default: list the weights without gradient, or with one of zeros)");
-  command->add_flag("--all", arguments->all, "Print every step of the way to the loss");
-  command->callback([arguments] { run(*arguments); });
+  const auto [command, arguments] =
+      add_command<ExplainArguments>(program, "explain", "Show how the gradient of the loss reaches a weight", run);
+  add_play(command, arguments.play);
+  add_option(command, "--weight", arguments.weight,
+             "The weight (default: list the weights without gradient, or with one of zeros)");
+  command.add_flag("--all", arguments.all, "Print every step of the way to the loss");
 }
 
 }  // namespace xtape::cli

@@ -132,40 +132,33 @@ void write(const ExportArguments& arguments) {
 }  // namespace
 
 void add_export(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("export", "Write a run's model as a folder for transformers, or as an ONNX file");
-  const auto arguments = std::make_shared<ExportArguments>();
-  command
-      ->add_option(
-          "RUN", arguments->source,
-          "A run directory, or a Hugging Face model folder, whose weights become float32 in one file; for an ONNX "
-          "file also a saved tape")
-      ->required();
-  command->add_option("FOLDER", arguments->target, "The folder to write, or the file NAME.onnx")->required();
-  command->add_option("--function", arguments->function, "For an ONNX file: the function of the model");
-  command->add_option("--with", arguments->with, "For an ONNX file: sizes of its inputs: b=1,t=8; others stay open");
-  command->add_option("--step", arguments->step,
-                      "For an ONNX file: a step of decoding, in which this input has the next tokens; its caches are "
-                      "inputs and outputs");
-  command->add_option("--capacity", arguments->capacity, "With --step: the number of positions in caches")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--opset", arguments->opset, "For an ONNX file: the version of its operators, 18 to 23")
-      ->capture_default_str();
-  add_checkpoint(*command, arguments->checkpoint);
-  command->add_flag(
-      "--adapter", arguments->adapter,
+  const auto [command, arguments] = add_command<ExportArguments>(
+      program, "export", "Write a run's model as a folder for transformers, or as an ONNX file",
+      [](const ExportArguments& given) { as_wrong_input([&] { write(given); }); });
+  add_option(command, "RUN", arguments.source,
+             "A run directory, or a Hugging Face model folder, whose weights become float32 in one file; for an ONNX "
+             "file also a saved tape",
+             required);
+  add_option(command, "FOLDER", arguments.target, "The folder to write, or the file NAME.onnx", required);
+  add_option(command, "--function", arguments.function, "For an ONNX file: the function of the model");
+  add_option(command, "--with", arguments.with, "For an ONNX file: sizes of its inputs: b=1,t=8; others stay open");
+  add_option(command, "--step", arguments.step,
+             "For an ONNX file: a step of decoding, in which this input has the next tokens; its caches are inputs and "
+             "outputs");
+  add_option(command, "--capacity", arguments.capacity, "With --step: the number of positions in caches", positive);
+  add_option(command, "--opset", arguments.opset, "For an ONNX file: the version of its operators, 18 to 23", shown);
+  add_checkpoint(command, arguments.checkpoint);
+  command.add_flag(
+      "--adapter", arguments.adapter,
       "Write the low-rank adapters alone, with adapter_config.json and adapter_model.safetensors for PEFT");
-  command
-      ->add_option("--base", arguments->base,
-                   "With --adapter: the name of the base in adapter_config.json, such as one of the Hugging Face Hub "
-                   "(default: the folder that the run started from)")
+  add_option(command, "--base", arguments.base,
+             "With --adapter: the name of the base in adapter_config.json, such as one of the Hugging Face Hub "
+             "(default: the folder that the run started from)")
       ->needs("--adapter");
-  command
-      ->add_option("--weights", arguments->weights,
-                   "Store the weights of products as this dtype; int8 is read by xtape only")
+  add_option(command, "--weights", arguments.weights,
+             "Store the weights of products as this dtype; int8 is read by xtape only")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}))
       ->excludes("--adapter");
-  command->callback([arguments] { as_wrong_input([&] { write(*arguments); }); });
 }
 
 }  // namespace xtape::cli

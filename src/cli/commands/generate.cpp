@@ -150,42 +150,30 @@ void generate_texts(GenerateArguments arguments) {
 }  // namespace
 
 void add_generate(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("generate", "Continue texts with the model of a run or of a folder");
-  const auto arguments = std::make_shared<GenerateArguments>();
-  GenerateOptions& options = arguments->options;
-  command->add_option("SOURCE", arguments->source, "A run directory, or a Hugging Face model folder")->required();
-  add_checkpoint(*command, arguments->checkpoint);
-  add_inference(*command, arguments->inference);
-  command->add_option("--prompt", arguments->prompts, "A text to continue; can be repeated")
-      ->type_name(any_text)
-      ->allow_extra_args(false);
-  command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one per line, plain or .gz");
-  add_max_line(*command, arguments->reading.max_line);
-  command->add_option("--tokens", options.tokens, "The maximum number of tokens to generate")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--stop", arguments->stops, "Stop before this text; can be repeated")->allow_extra_args(false);
-  command->add_option("--num-samples", options.samples, "The number of continuations of each text")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--batch-size", options.batch_size, "The number of texts that are continued together")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--temperature", arguments->temperature,
-                   "Divides the logits; 0: take the most likely token (default: the folder's, or 1)")
-      ->check(CLI::NonNegativeNumber);
-  command
-      ->add_option("--top-k", arguments->top_k,
-                   "Sample from the K most likely tokens; 0: from all (default: the folder's, or 0)")
-      ->check(CLI::NonNegativeNumber);
-  command
-      ->add_option("--top-p", arguments->top_p,
-                   "Sample from the most likely tokens whose probabilities reach P (default: the folder's, or 1)")
+  const auto [command, arguments] =
+      add_command<GenerateArguments>(program, "generate", "Continue texts with the model of a run or of a folder",
+                                     [](const GenerateArguments& given) { generate_texts(given); });
+  GenerateOptions& options = arguments.options;
+  add_option(command, "SOURCE", arguments.source, "A run directory, or a Hugging Face model folder", required);
+  add_checkpoint(command, arguments.checkpoint);
+  add_inference(command, arguments.inference);
+  add_option(command, "--prompt", arguments.prompts, "A text to continue; can be repeated", may_be_empty | one_value);
+  add_option(command, "--prompts", arguments.prompts_file, "A file of texts to continue, one per line, plain or .gz");
+  add_max_line(command, arguments.reading.max_line);
+  add_option(command, "--tokens", options.tokens, "The maximum number of tokens to generate", shown | not_negative);
+  add_option(command, "--stop", arguments.stops, "Stop before this text; can be repeated", one_value);
+  add_option(command, "--num-samples", options.samples, "The number of continuations of each text", shown | positive);
+  add_option(command, "--batch-size", options.batch_size, "The number of texts that are continued together",
+             shown | positive);
+  add_option(command, "--temperature", arguments.temperature,
+             "Divides the logits; 0: take the most likely token (default: the folder's, or 1)", not_negative);
+  add_option(command, "--top-k", arguments.top_k,
+             "Sample from the K most likely tokens; 0: from all (default: the folder's, or 0)", not_negative);
+  add_option(command, "--top-p", arguments.top_p,
+             "Sample from the most likely tokens whose probabilities reach P (default: the folder's, or 1)")
       ->check(CLI::Range(1e-9, 1.0));
-  command->add_option("--seed", options.sampling.seed, "The seed of sampling")->capture_default_str();
-  command->add_flag("--timings", arguments->timings, "Print timings to the standard error");
-  command->callback([arguments] { generate_texts(*arguments); });
+  add_option(command, "--seed", options.sampling.seed, "The seed of sampling", shown);
+  command.add_flag("--timings", arguments.timings, "Print timings to the standard error");
 }
 
 }  // namespace xtape::cli

@@ -11,6 +11,11 @@
 namespace xtape::cli {
 namespace {
 
+struct OpsArguments {
+  std::string name;
+  bool read = false, written = false;  // of ONNX
+};
+
 void print_one(const std::string& name) {
   OpTable table;
   try {
@@ -29,24 +34,21 @@ void print_onnx([[maybe_unused]] bool written) {
 #endif
 }
 
+void print_ops(const OpsArguments& arguments) {
+  if (arguments.read || arguments.written) return print_onnx(arguments.written);
+  if (!arguments.name.empty()) return print_one(arguments.name);
+  write_reference(builtin_ops(), std::cout);
+}
+
 }  // namespace
 
 void add_ops(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("ops", "Print the reference of the ops, as Markdown");
-  const auto name = std::make_shared<std::string>();
-  const auto read = std::make_shared<bool>(), written = std::make_shared<bool>();
-  command->add_option("NAME", *name, "Only this op");
-  CLI::Option* onnx = command->add_flag("--onnx", *read, "Instead, the operators of ONNX that are read");
-  command->add_flag("--onnx-written", *written, "Instead, the ops that ONNX files are written with")->excludes(onnx);
-  command->callback([name, read, written] {
-    if (*read || *written) {
-      print_onnx(*written);
-    } else if (name->empty()) {
-      write_reference(builtin_ops(), std::cout);
-    } else {
-      print_one(*name);
-    }
-  });
+  const auto [command, arguments] =
+      add_command<OpsArguments>(program, "ops", "Print the reference of the ops, as Markdown", print_ops);
+  add_option(command, "NAME", arguments.name, "Only this op");
+  CLI::Option* onnx = command.add_flag("--onnx", arguments.read, "Instead, the operators of ONNX that are read");
+  command.add_flag("--onnx-written", arguments.written, "Instead, the ops that ONNX files are written with")
+      ->excludes(onnx);
 }
 
 }  // namespace xtape::cli

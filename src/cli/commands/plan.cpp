@@ -24,26 +24,24 @@ double mebibytes(std::size_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-/// Returns at most `most` points of a curve, including the first and the last point.
-std::vector<MemoryPoint> thinned(const std::vector<MemoryPoint>& curve, std::size_t most) {
-  std::vector<MemoryPoint> few;
-  const std::size_t count = std::min(most, curve.size());
-  for (std::size_t i = 0; i < count; ++i) few.push_back(curve[count == 1 ? 0 : i * (curve.size() - 1) / (count - 1)]);
-  return few;
-}
-
+/// Prints at most 16 points of the curve, including the first and the last point.
 void print_curve(const std::vector<MemoryPoint>& curve) {
-  constexpr std::size_t most = 16;
+  const std::size_t count = std::min<std::size_t>(16, curve.size());
   std::printf("    memory     arena      time   steps that run again\n");
-  for (const MemoryPoint& point : thinned(curve, most))
+  for (std::size_t i = 0; i < count; ++i) {
+    const MemoryPoint& point = curve[count == 1 ? 0 : i * (curve.size() - 1) / (count - 1)];
     std::printf("%6.1f MiB %6.1f MiB  +%5.1f %%   %lld\n", mebibytes(point.bytes), mebibytes(point.arena_bytes),
                 100 * (point.seconds / curve.front().seconds - 1), static_cast<long long>(point.again));
+  }
+}
+
+std::int64_t steps_again(const Plan& plan) {
+  return std::ranges::count_if(plan.steps, [](const auto& step) { return step.again; });
 }
 
 void print_plan(const Plan& plan) {
-  const auto again = std::ranges::count_if(plan.steps, [](const auto& step) { return step.again; });
   std::printf("%zu steps, %lld of them again; %s: %s parameters, %s outputs, %s constants and inputs, %s arena\n",
-              plan.steps.size(), static_cast<long long>(again), bytes_text(plan.peak_bytes()).c_str(),
+              plan.steps.size(), static_cast<long long>(steps_again(plan)), bytes_text(plan.peak_bytes()).c_str(),
               bytes_text(plan.parameter_bytes).c_str(), bytes_text(plan.output_bytes).c_str(),
               bytes_text(plan.constant_bytes).c_str(), bytes_text(plan.arena_bytes).c_str());
 }
@@ -113,7 +111,7 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
          << "]\nset cbtics format '%g'\nset palette defined (0 '#f7cfa6', 1 '#c85a00', 2 '#1f5fa8')\n"
          << "set style fill solid 0.85 border rgb 'white'\n";
   const std::vector<Plan::Buffer> named = largest_buffers(plan, most_named);
-  const auto again = std::ranges::count_if(plan.steps, [](const auto& step) { return step.again; });
+  const std::int64_t again = steps_again(plan);
   const std::size_t lines = (named.size() + 1) / 2 + 1;
   const auto at_line = [&](std::size_t number) {
     return gnuplot_number((static_cast<double>(lines - number) * line - line / 2) / height);
@@ -161,13 +159,12 @@ void run(const PlanArguments& arguments) {
 }  // namespace
 
 void add_plan(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("plan", "Show the memory and predicted time of a play, without playing");
-  const auto arguments = std::make_shared<PlanArguments>();
-  add_play(*command, arguments->play, false);
-  command->add_option("--memory", arguments->memory, "Show the plan that takes at most this, such as 300MiB")
+  const auto [command, arguments] =
+      add_command<PlanArguments>(program, "plan", "Show the memory and predicted time of a play, without playing", run);
+  add_play(command, arguments.play, false);
+  add_option(command, "--memory", arguments.memory, "Show the plan that takes at most this, such as 300MiB")
       ->type_name("SIZE");
-  command->add_option("--out", arguments->out, "Draw which buffer lives when to this file")->type_name("FILE.svg");
-  command->callback([arguments] { run(*arguments); });
+  add_option(command, "--out", arguments.out, "Draw which buffer lives when to this file")->type_name("FILE.svg");
 }
 
 }  // namespace xtape::cli

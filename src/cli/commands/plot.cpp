@@ -115,7 +115,8 @@ std::vector<train::Measured> lines_of(const std::string& run) {
 
 Curves curves_of(const std::string& run, const PlotArguments& arguments) {
   const std::vector<train::Measured> lines = lines_of(run);
-  Curves curves{name_of(run), {}, {}, {}};
+  Curves curves;
+  curves.name = name_of(run);
   const std::int64_t best = best_step(lines);
   for (const train::Measured& line : lines) {
     // The loss has one key for updates and another for evaluations.
@@ -239,19 +240,17 @@ void plot(const PlotArguments& arguments) {
 }  // namespace
 
 void add_plot(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("plot", "Draw the loss, or another metric, of runs over their updates");
-  const auto arguments = std::make_shared<PlotArguments>();
-  command->add_option("RUN", arguments->runs, "Run directories, drawn in one picture")->required();
-  add_picture(*command, arguments->out, "METRIC.svg");
-  command
-      ->add_option("--metric", arguments->metric,
-                   "The metric to draw: loss, learning_rate, gradient_norm, tokens_per_s; of evaluations, if the run "
-                   "measured it: perplexity, accuracy, bleu, exact_match")
-      ->capture_default_str();
-  command->add_flag("--log", arguments->log, "Use a logarithmic scale");
-  command->add_flag("--statistics", arguments->statistics,
-                    "Draw the statistics of modules instead, of a run that recorded them");
-  command->callback([arguments] { plot(*arguments); });
+  const auto [command, arguments] =
+      add_command<PlotArguments>(program, "plot", "Draw the loss, or another metric, of runs over their updates", plot);
+  add_option(command, "RUN", arguments.runs, "Run directories, drawn in one picture", required);
+  add_picture(command, arguments.out, "METRIC.svg");
+  add_option(command, "--metric", arguments.metric,
+             "The metric to draw: loss, learning_rate, gradient_norm, tokens_per_s; of evaluations, if the run "
+             "measured it: perplexity, accuracy, bleu, exact_match",
+             shown);
+  command.add_flag("--log", arguments.log, "Use a logarithmic scale");
+  command.add_flag("--statistics", arguments.statistics,
+                   "Draw the statistics of modules instead, of a run that recorded them");
 }
 
 }  // namespace xtape::cli

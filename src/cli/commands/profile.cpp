@@ -237,30 +237,23 @@ void run(const ProfileArguments& arguments) {
 }  // namespace
 
 void add_profile(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("profile", "Measure the time of a recipe's updates, or of plays of a tape, by op");
-  const auto arguments = std::make_shared<ProfileArguments>();
-  add_play(*command, arguments->play);
-  command->get_option("PLAY")->description(
+  const auto [command, arguments] = add_command<ProfileArguments>(
+      program, "profile", "Measure the time of a recipe's updates, or of plays of a tape, by op", run);
+  add_play(command, arguments.play);
+  command.get_option("PLAY")->description(
       "A recipe, whose updates are measured; or what xtape explain plays, such as an ONNX file or a saved tape");
-  command
-      ->add_option("--steps", arguments->steps, "The number of updates or plays to measure, after as many to warm up")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_flag("--sites", arguments->sites, "Group by modules, or nodes of an ONNX file, instead of ops");
-  command->add_option("--ranks", arguments->ranks, "Predict the time on this many equal hosts, with one rank each")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--bandwidth", arguments->bandwidth, "Of the network between hosts, in each direction")
-      ->capture_default_str();
-  command->add_option("--latency", arguments->latency, "Of the network between hosts, in milliseconds")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command
-      ->add_option("--trace", arguments->trace,
-                   "Write when each step ran to this file, for Perfetto or chrome://tracing")
+  add_option(command, "--steps", arguments.steps, "The number of updates or plays to measure, after as many to warm up",
+             shown | positive);
+  command.add_flag("--sites", arguments.sites, "Group by modules, or nodes of an ONNX file, instead of ops");
+  add_option(command, "--ranks", arguments.ranks, "Predict the time on this many equal hosts, with one rank each",
+             positive);
+  add_option(command, "--bandwidth", arguments.bandwidth, "Of the network between hosts, in each direction", shown);
+  add_option(command, "--latency", arguments.latency, "Of the network between hosts, in milliseconds",
+             shown | not_negative);
+  command.add_flag("--json", arguments.json, "Print JSON");
+  add_option(command, "--trace", arguments.trace,
+             "Write when each step ran to this file, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
-  command->callback([arguments] { run(*arguments); });
 }
 
 }  // namespace xtape::cli

@@ -177,20 +177,18 @@ void run(const ReplayArguments& arguments) {
 }  // namespace
 
 void add_replay(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("replay", "Play a failure capsule again, and say where the failure came from");
-  const auto arguments = std::make_shared<ReplayArguments>();
-  command->add_option("CAPSULE", arguments->capsule, "The folder of a capsule, or of the whole play that failed")
-      ->required();
-  command->add_flag("--whole", arguments->whole,
-                    "Play the whole play that the capsule is cut from, the folder failed_play beside it");
-  command->add_option("--dtype", arguments->dtype, "float64 computes all floats as float64")
+  const auto [command, arguments] = add_command<ReplayArguments>(
+      program, "replay", "Play a failure capsule again, and say where the failure came from", run);
+  add_option(command, "CAPSULE", arguments.capsule, "The folder of a capsule, or of the whole play that failed",
+             required);
+  command.add_flag("--whole", arguments.whole,
+                   "Play the whole play that the capsule is cut from, the folder failed_play beside it");
+  add_option(command, "--dtype", arguments.dtype, "float64 computes all floats as float64")
       ->check(CLI::IsMember({"float64"}));
-  command->add_option("--isa", arguments->isa,
-                      "The instruction set of the kernels: one that the processor has and XTAPE_ISA allows");
-  add_threads(*command, arguments->threads);
-  command->add_flag("--reference", arguments->reference, "Compute by the definitions of the ops, not by their kernels");
-  command->callback([arguments] { run(*arguments); });
+  add_option(command, "--isa", arguments.isa,
+             "The instruction set of the kernels: one that the processor has and XTAPE_ISA allows");
+  add_threads(command, arguments.threads);
+  command.add_flag("--reference", arguments.reference, "Compute by the definitions of the ops, not by their kernels");
 }
 
 }  // namespace xtape::cli

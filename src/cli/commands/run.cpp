@@ -122,24 +122,20 @@ void run(const CLI::App& command, const RunArguments& arguments) {
 }  // namespace
 
 void add_run(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "run", "Play a function of a definition, a saved tape or an ONNX model on arrays from a file");
-  const auto arguments = std::make_shared<RunArguments>();
-  add_recorded(*command, arguments->recorded);
-  command->add_option("FUNCTION", arguments->recorded.function, "The function of the definition to play");
-  command->add_option("--in", arguments->in, "A safetensors file with the inputs by name");
-  command->add_option("--out", arguments->out,
-                      "The safetensors file to write the results to (default: their first elements are printed)");
-  command
-      ->add_option("--step", arguments->step,
-                   "The random step: with the same seed and step, the same numbers are drawn")
-      ->capture_default_str();
-  add_threads(*command, arguments->threads);
-  command->add_option("--digests", arguments->digests, "Write the hashes of all values to this file, for xtape diff");
-  command->add_flag("--unfused", arguments->unfused, "Play every call by itself, so that each has a digest");
-  command->add_option("--capsule", arguments->capsule,
-                      "If a result is not finite or a call fails, write the smallest tape that fails to this folder");
-  command->callback([command, arguments] { run(*command, *arguments); });
+  const auto [command, arguments] = add_command<RunArguments>(
+      program, "run", "Play a function of a definition, a saved tape or an ONNX model on arrays from a file", run);
+  add_recorded(command, arguments.recorded);
+  add_option(command, "FUNCTION", arguments.recorded.function, "The function of the definition to play");
+  add_option(command, "--in", arguments.in, "A safetensors file with the inputs by name");
+  add_option(command, "--out", arguments.out,
+             "The safetensors file to write the results to (default: their first elements are printed)");
+  add_option(command, "--step", arguments.step,
+             "The random step: with the same seed and step, the same numbers are drawn", shown);
+  add_threads(command, arguments.threads);
+  add_option(command, "--digests", arguments.digests, "Write the hashes of all values to this file, for xtape diff");
+  command.add_flag("--unfused", arguments.unfused, "Play every call by itself, so that each has a digest");
+  add_option(command, "--capsule", arguments.capsule,
+             "If a result is not finite or a call fails, write the smallest tape that fails to this folder");
 }
 
 }  // namespace xtape::cli

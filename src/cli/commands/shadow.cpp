@@ -180,19 +180,14 @@ void run(const ShadowArguments& arguments) {
 }  // namespace
 
 void add_shadow(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("shadow", "Compare a play with float64, and rank the calls by the error that they add");
-  const auto arguments = std::make_shared<ShadowArguments>();
-  add_play(*command, arguments->play);
-  command
-      ->add_option("--weights", arguments->weights,
-                   "Of a run: store the weights of products as this dtype, and judge the loss")
+  const auto [command, arguments] = add_command<ShadowArguments>(
+      program, "shadow", "Compare a play with float64, and rank the calls by the error that they add", run);
+  add_play(command, arguments.play);
+  add_option(command, "--weights", arguments.weights,
+             "Of a run: store the weights of products as this dtype, and judge the loss")
       ->check(CLI::IsMember({"bfloat16", "float16", "int8"}));
-  command->add_option("--top", arguments->top, "The number of calls to print")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--out", arguments->out, "Draw the errors of all values to this file")->type_name("FILE.svg");
-  command->callback([arguments] { run(*arguments); });
+  add_option(command, "--top", arguments.top, "The number of calls to print", shown | positive);
+  add_option(command, "--out", arguments.out, "Draw the errors of all values to this file")->type_name("FILE.svg");
 }
 
 }  // namespace xtape::cli

@@ -189,18 +189,16 @@ void show(const CLI::App& command, const ShowArguments& arguments) {
 }  // namespace
 
 void add_show(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("show", "List the models and recipes, print one of them, or print or save a tape");
-  const auto arguments = std::make_shared<ShowArguments>();
-  add_recorded(*command, arguments->recorded);
-  command->get_option("DEFINITION")->required(false);
-  command->add_option("--tape", arguments->recorded.function, "Record this function, and print its tape instead");
-  command->add_option("--with", arguments->with, "The sizes to record for, such as b=2,t=8");
-  command->add_option("--format", arguments->format, "text, json or dot")
-      ->capture_default_str()
+  const auto [command, arguments] = add_command<ShowArguments>(
+      program, "show", "List the models and recipes, print one of them, or print or save a tape",
+      [](const CLI::App& given, const ShowArguments& of) { as_wrong_input([&] { show(given, of); }); });
+  add_recorded(command, arguments.recorded);
+  command.get_option("DEFINITION")->required(false);
+  add_option(command, "--tape", arguments.recorded.function, "Record this function, and print its tape instead");
+  add_option(command, "--with", arguments.with, "The sizes to record for, such as b=2,t=8");
+  add_option(command, "--format", arguments.format, "text, json or dot", shown)
       ->check(CLI::IsMember({"text", "json", "dot"}));
-  command->add_option("--save", arguments->save, "Save the tape to this folder instead of printing it");
-  command->callback([command, arguments] { as_wrong_input([&] { show(*command, *arguments); }); });
+  add_option(command, "--save", arguments.save, "Save the tape to this folder instead of printing it");
 }
 
 }  // namespace xtape::cli

@@ -82,17 +82,13 @@ void tokenize(const TokenizeArguments& arguments) {
 }  // namespace
 
 void add_tokenize(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("tokenize", "Convert lines of the standard input to token numbers, or back");
-  const auto arguments = std::make_shared<TokenizeArguments>();
-  command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face folder with tokenizer files")
-      ->required();
-  auto* pieces = command->add_flag("--pieces", arguments->pieces, "Write the tokens as text instead of numbers");
-  command->add_flag("--detokenize", arguments->detokenize, "Read numbers and write text")->excludes(pieces);
-  command->add_flag("--target", arguments->target,
-                    "Use the target's tokenizer (default: the source's, if they differ)");
-  add_max_line(*command, arguments->max_line);
-  command->callback([arguments] { tokenize(*arguments); });
+  const auto [command, arguments] = add_command<TokenizeArguments>(
+      program, "tokenize", "Convert lines of the standard input to token numbers, or back", tokenize);
+  add_option(command, "RUN", arguments.run, "A run directory, or a Hugging Face folder with tokenizer files", required);
+  auto* pieces = command.add_flag("--pieces", arguments.pieces, "Write the tokens as text instead of numbers");
+  command.add_flag("--detokenize", arguments.detokenize, "Read numbers and write text")->excludes(pieces);
+  command.add_flag("--target", arguments.target, "Use the target's tokenizer (default: the source's, if they differ)");
+  add_max_line(command, arguments.max_line);
 }
 
 }  // namespace xtape::cli

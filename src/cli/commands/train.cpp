@@ -128,27 +128,27 @@ std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
 
-/// Prints the labels, so that the user notices a misspelt label.
-void print_labels(const std::vector<std::string>& labels) {
-  if (!labels.empty())
+/// Prints what is trained, and what may be a mistake.
+void introduce(Run& run, int ranks) {
+  std::int64_t trained = 0;
+  for (const Store::Entry& weight : run.trainer().trained()) trained += weight.value.count();
+  const std::int64_t parameters = run.model().parameter_count();
+  std::cerr << "run " << run.directory() << ": " << parameters << " parameters, "
+            << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
+            << run.trainer().step() << " of " << steps_of(run)
+            << (ranks > 1 ? ", " + std::to_string(ranks) + " ranks" : "") << std::endl;
+  if (const std::vector<std::string>& labels = run.labels(); !labels.empty())  // a misspelt one shows
     std::cerr << labels.size() << (labels.size() == 1 ? " label: " : " labels: ") << joined_first(labels, 20)
               << std::endl;
-}
-
-/// Warns that the training never changes these weights, because the loss does not depend on them.
-void warn_of_weights(const std::vector<std::string>& names) {
-  if (!names.empty())
+  if (const std::vector<std::string> names = run.trainer().without_gradient(); !names.empty())
     std::cerr << "warning: the loss does not depend on " << names.size()
               << (names.size() == 1 ? " weight, which stays" : " weights, which stay")
               << " as initialised: " << joined_first(names, 5) << " (xtape explain says why)" << std::endl;
-}
-
-/// Warns if an update reads the data more than once. `epoch` is the number of batches of an epoch. It is 0 for data
-/// that is drawn at random.
-void warn_of_long_updates(std::int64_t accumulate, std::int64_t epoch) {
-  if (epoch == 0 || accumulate <= epoch) return;
-  std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has "
-            << epoch << ": an update reads all data several times" << std::endl;
+  const std::int64_t accumulate = run.recipe().trainer.accumulate;
+  const std::int64_t epoch = run.batches().epoch_batches();  // 0 for data that is drawn at random
+  if (epoch > 0 && accumulate > epoch)
+    std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has "
+              << epoch << ": an update reads all data several times" << std::endl;
 }
 
 void train(const TrainArguments& arguments) {
@@ -161,19 +161,7 @@ void train(const TrainArguments& arguments) {
     made.trainer();  // plans the training step, which reports errors of the definition
     return made;
   });
-  std::int64_t trained = 0;
-  for (const Store::Entry& weight : run.trainer().trained()) trained += weight.value.count();
-  const std::int64_t parameters = run.model().parameter_count();
-  if (is_first_rank())
-    std::cerr << "run " << run.directory() << ": " << parameters << " parameters, "
-              << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
-              << run.trainer().step() << " of " << steps_of(run)
-              << (rank_count > 1 ? ", " + std::to_string(rank_count) + " ranks" : "") << std::endl;
-  if (is_first_rank()) {
-    print_labels(run.labels());
-    warn_of_weights(run.trainer().without_gradient());
-    warn_of_long_updates(run.recipe().trainer.accumulate, run.batches().epoch_batches());
-  }
+  if (is_first_rank()) introduce(run, rank_count);
   catch_interrupt();
   Progress progress(steps_of(run), rank_count, unit_of(run.recipe().data));
   using Clock = std::chrono::steady_clock;
@@ -228,49 +216,35 @@ void train(const TrainArguments& arguments) {
 }  // namespace
 
 void add_train(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("train", "Train a model from a recipe, or continue a run");
-  const auto arguments = std::make_shared<TrainArguments>();
-  command
-      ->add_option("RECIPE", arguments->recipe,
-                   "A recipe file, or the name of an installed one; with --resume, a run directory")
-      ->required();
-  command->add_option("--out", arguments->out, "The run directory (default: runs/NAME-DATE)");
-  add_settings(*command, arguments->set);
-  command->add_option("--seed", arguments->seed, "The seed of the initial weights, the data order and dropout");
-  add_threads(*command, arguments->threads);
-  command->add_option("--minutes", arguments->minutes, "Stop after this time, and write a checkpoint")
-      ->check(CLI::NonNegativeNumber);
-  command
-      ->add_option("--watch", arguments->watch,
-                   "Print the range of a value of the training step: what a module returns, such as h.0.attn, or what "
-                   "one of its lines assigns, such as h.0.attn.scores")
-      ->check([](const std::string& name) {  // the name is stored in JSON
-        try {
-          check_utf8(name);
-          return std::string();
-        } catch (const Error& error) {
-          return std::string(error.what());
-        }
-      })
-      ->allow_extra_args(false);
-  command->add_option("--watch-every", arguments->watch_every, "The updates between its prints (default: 1)")
-      ->check(CLI::PositiveNumber);
-  command->add_flag("--statistics", arguments->statistics,
-                    "Record statistics of all modules every 100 updates: short for --set statistics_every=100");
+  const auto [command, arguments] =
+      add_command<TrainArguments>(program, "train", "Train a model from a recipe, or continue a run", train);
+  add_option(command, "RECIPE", arguments.recipe,
+             "A recipe file, or the name of an installed one; with --resume, a run directory", required);
+  add_option(command, "--out", arguments.out, "The run directory (default: runs/NAME-DATE)");
+  add_settings(command, arguments.set);
+  add_option(command, "--seed", arguments.seed, "The seed of the initial weights, the data order and dropout");
+  add_threads(command, arguments.threads);
+  add_option(command, "--minutes", arguments.minutes, "Stop after this time, and write a checkpoint", not_negative);
+  add_option(command, "--watch", arguments.watch,
+             "Print the range of a value of the training step: what a module returns, such as h.0.attn, or what one of "
+             "its lines assigns, such as h.0.attn.scores",
+             one_value)
+      ->check(error_of(check_utf8));  // the name is stored in JSON
+  add_option(command, "--watch-every", arguments.watch_every, "The updates between its prints (default: 1)", positive);
+  command.add_flag("--statistics", arguments.statistics,
+                   "Record statistics of all modules every 100 updates: short for --set statistics_every=100");
   auto* from =
-      command->add_option("--from", arguments->from, "Start from the model of this folder: short for --set from=…");
-  auto* adapter =
-      command->add_option("--adapter", arguments->adapter,
-                          "With --from: a folder of low-rank adapters to start with: short for --set adapter=…");
-  auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")
+      add_option(command, "--from", arguments.from, "Start from the model of this folder: short for --set from=…");
+  auto* adapter = add_option(command, "--adapter", arguments.adapter,
+                             "With --from: a folder of low-rank adapters to start with: short for --set adapter=…");
+  auto* resume = command.add_flag("--resume", arguments.resume, "Continue the run from a checkpoint")
                      ->excludes(from)
                      ->excludes(adapter);
-  add_checkpoint(*command, arguments->checkpoint,
+  add_checkpoint(command, arguments.checkpoint,
                  "With --resume: the checkpoint to continue from: last, best or the number of a step; later ones are "
                  "renamed")
       ->needs(resume);
-  add_ranks(*command, arguments->ranks);
-  command->callback([arguments] { train(*arguments); });
+  add_ranks(command, arguments.ranks);
 }
 
 }  // namespace xtape::cli

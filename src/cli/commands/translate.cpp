@@ -119,33 +119,26 @@ void translate(const TranslateArguments& arguments) {
 }  // namespace
 
 void add_translate(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("translate", "Translate the lines of the standard input");
-  const auto arguments = std::make_shared<TranslateArguments>();
-  command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face model folder")->required();
-  add_checkpoint(*command, arguments->checkpoint);
-  command->add_option("--beam", arguments->beam, "The beam size; 1: greedy (default: the recipe's)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--length-penalty", arguments->length_penalty,
-                      "The exponent alpha of the length penalty; 0: none (default: the recipe's)");
-  command
-      ->add_option("--penalty", arguments->penalty_kind,
-                   "The length penalty: wu, ((5+L)/6)^alpha; power, L^alpha; none (default: the recipe's)")
+  const auto [command, arguments] =
+      add_command<TranslateArguments>(program, "translate", "Translate the lines of the standard input", translate);
+  add_option(command, "RUN", arguments.run, "A run directory, or a Hugging Face model folder", required);
+  add_checkpoint(command, arguments.checkpoint);
+  add_option(command, "--beam", arguments.beam, "The beam size; 1: greedy (default: the recipe's)", positive);
+  add_option(command, "--length-penalty", arguments.length_penalty,
+             "The exponent alpha of the length penalty; 0: none (default: the recipe's)");
+  add_option(command, "--penalty", arguments.penalty_kind,
+             "The length penalty: wu, ((5+L)/6)^alpha; power, L^alpha; none (default: the recipe's)")
       ->check(CLI::IsMember({"wu", "power", "none"}));
-  command
-      ->add_option("--max-length", arguments->max_length,
-                   "The maximum number of tokens of a translation (default: the recipe's)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--n-best", arguments->n_best, "Write this many candidates per line, as line ||| text ||| score")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--batch", arguments->batch, "The number of sentences that are translated together")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  add_threads(*command, arguments->threads);
-  command->add_flag("--uncached")->description("Without effect: translating always caches");
-  add_max_line(*command, arguments->max_line);
-  add_inference(*command, arguments->inference);
-  add_ranks(*command, arguments->ranks);
-  command->callback([arguments] { translate(*arguments); });
+  add_option(command, "--max-length", arguments.max_length,
+             "The maximum number of tokens of a translation (default: the recipe's)", positive);
+  add_option(command, "--n-best", arguments.n_best, "Write this many candidates per line, as line ||| text ||| score",
+             positive);
+  add_option(command, "--batch", arguments.batch, "The number of sentences that are translated together",
+             shown | positive);
+  add_threads(command, arguments.threads);
+  add_max_line(command, arguments.max_line);
+  add_inference(command, arguments.inference);
+  add_ranks(command, arguments.ranks);
 }
 
 }  // namespace xtape::cli
