@@ -20,7 +20,7 @@ struct PngReader {
   char message[96] = "no memory is left";
 
   PngReader(const char* first, std::size_t count) : bytes(first), size(count) {
-    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, failed, [](png_structp, png_const_charp) {});
+    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, [](png_structp, png_const_charp) {});
     if (png != nullptr) info = png_create_info_struct(png);
     if (info != nullptr) png_set_read_fn(png, this, read);
   }
@@ -72,7 +72,7 @@ struct PngReader {
  private:
   static constexpr png_uint_32 orientation_tag = 0x112, short_type = 3;
 
-  [[noreturn]] static void failed(png_structp png, png_const_charp why) {
+  [[noreturn]] static void fail(png_structp png, png_const_charp why) {
     auto* self = static_cast<PngReader*>(png_get_error_ptr(png));
     std::strncpy(self->message, why, sizeof self->message - 1);
     png_longjmp(png, 1);

@@ -62,7 +62,7 @@ void read_type(Input& input, const JsonNode& node) {
     fail(location_of(node), text, bracket, "an array has at most " + std::to_string(Shape::max_rank) + " axes");
   int ellipses = 0;
   for (std::size_t i = 1; i < whole.value.children.size(); ++i) {
-    Line dim{whole.location, text, {}, false, whole.value.children[i]};
+    Line dim{.location = whole.location, .text = text, .value = whole.value.children[i]};
     if (dim.value.form == Form::range) dim.fail(dim.value.column, "a size belongs here, not a range");
     if (dim.value.form == Form::ellipsis && ++ellipses > 1)
       dim.fail(dim.value.column, "'...' can appear only once in a type");

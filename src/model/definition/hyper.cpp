@@ -104,7 +104,7 @@ class Resolver {
     const Parameter& parameter = *waiting.parameter;
     const std::string* text = override_of(parameter);
     if (text != nullptr && takes_text(parameter)) return *text;
-    Value value = Interpreter(context_).evaluate(*waiting.line(), {&definition_, nullptr, false, {}});
+    Value value = Interpreter(context_).evaluate(*waiting.line(), {.home = &definition_});
     if (text != nullptr) value = overridden(parameter, value);
     if (!hyper_value(value))
       fail(parameter.location,

@@ -21,7 +21,7 @@ void check_known(const std::string& name, const std::vector<std::string>& hyper,
 }
 
 HuggingFaceMapping::Setting read_setting(const std::string& hyper, const JsonNode& node) {
-  HuggingFaceMapping::Setting setting{hyper, {}, {}, std::nullopt, false};
+  HuggingFaceMapping::Setting setting{.hyper = hyper};
   if (!node.is_object()) {
     setting.keys = texts(node);
     return setting;

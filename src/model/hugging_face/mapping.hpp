@@ -21,14 +21,14 @@ struct HuggingFaceMapping {
   /// objects.
   struct Setting {
     std::string hyper;
-    std::vector<std::string> keys;
+    std::vector<std::string> keys = {};
     /// Pairs of a config value and the corresponding value of the hyper-parameter, as texts (see word_of). If several
     /// config values correspond to the same hyper-parameter value, the first one is written. If there are no pairs, or
     /// only a pair for null, all other values are the same in the config and in the hyper-parameter.
-    std::vector<std::pair<std::string, std::string>> values;
+    std::vector<std::pair<std::string, std::string>> values = {};
     /// The config value that applies if no key has a value. If `missing` is null and `values` have no null, the
     /// definition's default applies instead. nullopt means that one of the keys must have a value.
-    std::optional<Json> missing;
+    std::optional<Json> missing = {};
     /// If true, the config has an object, such as the names of labels, and the hyper-parameter is the number of its
     /// entries.
     bool count = false;

@@ -173,7 +173,7 @@ void check_defaults(const Definition& definition, const OpTable& ops, Names& use
   Names parameters;
   for (const auto& block : definition.blocks)
     for (const Parameter& each : block->parameters) parameters.insert(each.name);
-  Checker checker({&definition, nullptr, all_parameters, false, nullptr, &ops}, used);
+  Checker checker({.home = &definition, .recording = false, .ops = &ops}, used);
   for (const auto& each : definition.defaults) {
     checker.setting(each.second, parameters);
     add_hyper(each.second, definition, used);  // in modules outside blocks, the name of a parameter means this
@@ -207,7 +207,7 @@ Names check_file(const Definition& definition, const OpTable& ops, bool strict, 
       for (const auto& setting : definition.hugging_face->adapter->hyper) used.insert(setting.second);
   }
   for (const auto& block : definition.blocks) {
-    Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops}, used);
+    Checker checker({.home = &definition, .block = block.get(), .ops = &ops}, used);
     check_shared(checker, *block);
     for (const auto& each : block->exports) checker.expression(each.second);
     checker.computation(block->inputs, block->computation);
@@ -215,7 +215,8 @@ Names check_file(const Definition& definition, const OpTable& ops, bool strict, 
   }
   check_defaults(definition, ops, used);
   if (definition.model != nullptr) {
-    const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition, &ops};
+    const VisibleNames names{
+        .home = &definition, .block = definition.model.get(), .functions = &definition, .ops = &ops};
     Checker shared(names, used);
     check_shared(shared, *definition.model);
     for (const Function& function : definition.functions) {

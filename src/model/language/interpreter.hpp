@@ -19,7 +19,7 @@ struct Environment {
   const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
   const Module* module = nullptr;    ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
   bool in_function = false;          ///< Whether the model's functions can be called.
-  Values locals;                     ///< Inputs, sizes and assigned names.
+  Values locals = {};                ///< Inputs, sizes and assigned names.
 };
 
 /// The argument values of a call, with their columns in the line.

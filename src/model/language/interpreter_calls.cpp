@@ -204,7 +204,7 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
 }
 
 Value Interpreter::apply_block(const Module& module, const Arguments& arguments) {
-  Environment environment{module.block->home, &module, false, {}};
+  Environment environment{.home = module.block->home, .module = &module};
   named("block '" + module.block->name + "' (module " + module.path + ")",
         [&] { bind_inputs(module.block->inputs, arguments, context_.dtype, *this, environment); });
   if (module.block->from_file != nullptr) return returned_[&module] = apply_file_block(module, environment);

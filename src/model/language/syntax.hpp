@@ -67,8 +67,8 @@ struct Target {
 struct Line {
   Location location;
   std::string text;
-  std::vector<Target> targets;  ///< The assigned names; empty for an expression without assignment.
-  bool unpacks = false;         ///< Whether the value must be a tuple: "a, b = …" or "a, = …".
+  std::vector<Target> targets = {};  ///< The assigned names; empty for an expression without assignment.
+  bool unpacks = false;              ///< Whether the value must be a tuple: "a, b = …" or "a, = …".
   Expression value;
 
   [[noreturn]] void fail(std::size_t column, const std::string& message) const {

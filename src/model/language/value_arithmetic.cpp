@@ -11,12 +11,12 @@
 namespace xtape::model {
 
 namespace {
-[[noreturn]] void cannot(const std::string& symbol, const Value& a, const Value& b) {
+[[noreturn]] void refuse_operands(const std::string& symbol, const Value& a, const Value& b) {
   throw Error("'" + symbol + "' cannot combine " + describe(a) + " and " + describe(b));
 }
 
 /// Throws Error if a function of plain numbers has no value.
-[[noreturn]] void undefined(const std::string& text) {
+[[noreturn]] void refuse_result(const std::string& text) {
   throw Error(text + " is not defined");
 }
 
@@ -24,7 +24,7 @@ double number_power(double base, double exponent) {
   if (base == 0 && exponent < 0 && std::isfinite(exponent)) throw Error("division by zero");
   const double result = std::pow(base, exponent);
   if (std::isnan(result) && !std::isnan(base) && !std::isnan(exponent))
-    undefined("(" + describe(base) + ") ** " + describe(exponent));
+    refuse_result("(" + describe(base) + ") ** " + describe(exponent));
   return result;
 }
 
@@ -90,7 +90,7 @@ bool compare(const std::string& symbol, const T& a, const T& b) {
 
 Operand operand(const std::string& symbol, const Value& value, const Value& a, const Value& b) {
   if (const std::optional<Operand> found = operand_of(value)) return *found;
-  cannot(symbol, a, b);
+  refuse_operands(symbol, a, b);
 }
 
 Value vars(const std::string& symbol, const Value& left, const Value& right) {
@@ -109,7 +109,7 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
   if (symbol == "<=") return less_equal(a, b);
   if (symbol == ">") return greater(a, b);
   if (symbol == ">=") return greater_equal(a, b);
-  if (a.is_literal() || b.is_literal()) cannot(symbol, left, right);
+  if (a.is_literal() || b.is_literal()) refuse_operands(symbol, left, right);
   if (symbol == "@") return matmul(a.var(), b.var());
   return symbol == "and" ? logical_and(a.var(), b.var()) : logical_or(a.var(), b.var());
 }
@@ -144,7 +144,7 @@ Value binary(const std::string& symbol, const Value& a, const Value& b) {
   if (symbol == "+" && a.is_none() && (b.as<Var>() != nullptr || b.is_number())) return b;
   if ((a.is_none() || b.is_none()) && (symbol == "==" || symbol == "!=")) return same(a, b) == (symbol == "==");
   if (a.as<Var>() != nullptr || b.as<Var>() != nullptr) {
-    if (a.is_none() || b.is_none()) cannot(symbol, a, b);
+    if (a.is_none() || b.is_none()) refuse_operands(symbol, a, b);
     return vars(symbol, a, b);
   }
   if (symbol == "==" || symbol == "!=") return same(a, b) == (symbol == "==");
@@ -168,7 +168,7 @@ Value binary(const std::string& symbol, const Value& a, const Value& b) {
     return joined;
   }
   if (symbol == "*" && a.as<Tuple>() && b.as<std::int64_t>()) return repeated(*a.as<Tuple>(), *b.as<std::int64_t>());
-  cannot(symbol, a, b);
+  refuse_operands(symbol, a, b);
 }
 
 Value unary(const std::string& symbol, const Value& a) {
@@ -212,11 +212,11 @@ Value number_function(const std::string& name, const std::vector<Value>& argumen
   if (name == "abs") return std::abs(x);
   if (name == "exp") return std::exp(x);
   if (name == "floor") {
-    if (std::isnan(x)) undefined("floor of nan");
+    if (std::isnan(x)) refuse_result("floor of nan");
     if (!(x >= -0x1p63 && x < 0x1p63)) throw Error("floor: " + describe(x) + " is too large for an integer");
     return static_cast<std::int64_t>(std::floor(x));
   }
-  if (name == "sqrt" ? x < 0 : x <= 0) undefined(name + " of " + describe(x));
+  if (name == "sqrt" ? x < 0 : x <= 0) refuse_result(name + " of " + describe(x));
   return name == "sqrt" ? std::sqrt(x) : std::log(x);
 }
 

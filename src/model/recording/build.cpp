@@ -54,7 +54,7 @@ class Builder {
   }
 
   Weight make_weight(const Module& module, const WeightSpec& spec) {
-    const Environment names{module.block->home, &module, false, {}};
+    const Environment names{.home = module.block->home, .module = &module};
     Weight weight;
     weight.spec = &spec;
     weight.initialiser.name = spec.choice ? chosen_initialiser(*spec.choice, names) : spec.init;
@@ -243,7 +243,7 @@ class Builder {
             inside(module, spec, [&] { return interpreter_.evaluate(otherwise->second, environment(context)); });
       else if (parameter.initial)
         module.parameters[parameter.name] = inside(module, spec, [&] {
-          return interpreter_.evaluate(*parameter.initial, {block.home, &module, false, {}});
+          return interpreter_.evaluate(*parameter.initial, {.home = block.home, .module = &module});
         });
       else
         fail(spec.location, "block '" + block.name + "' needs its parameter '" + parameter.name + "'");

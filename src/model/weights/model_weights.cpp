@@ -171,7 +171,7 @@ class Exports {
 
   void record(const model::Module& module) {
     for (const auto& [name, line] : module.block->exports) {
-      const model::Value value = interpreter_.evaluate(line, {module.block->home, &module, false, {}});
+      const model::Value value = interpreter_.evaluate(line, {.home = module.block->home, .module = &module});
       if (value.is_none()) continue;
       const auto* var = value.as<Var>();
       if (var == nullptr) line.fail(line.value.column, "an array belongs here, not " + model::describe(value));
