@@ -9,11 +9,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "xtape/communicator.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::cli {
@@ -113,6 +115,14 @@ void add_commands(CLI::App& program);
 /// DtypeError. For Interrupted, it is 128 + the signal's number. For all other errors, it is 1.
 int exit_code(const std::exception& error);
 
+/// Returns what std::printf prints, at most 255 bytes.
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
 /// Calls `work` and turns each of its Errors into WrongInput.
 template <class Work>
 auto as_wrong_input(const Work& work) {
@@ -140,5 +150,24 @@ bool save_requested();  ///< Whether SIGUSR1 has been received since the last ca
 void prepare_streams();
 /// From now on, a closed pipe does not end the program. Output to it is lost.
 void ignore_closed_pipes();
+
+// The processes that an MPI launcher (mpirun, srun) has started together with this process.
+
+struct RankArguments {
+  double timeout = 600;
+};
+/// Adds the option --timeout.
+void add_ranks(CLI::App& command, RankArguments& arguments);
+
+/// Returns the communicator of all ranks, or null if no MPI launcher has started this process. The first call loads the
+/// library xtape-mpi. Throws WorkFailed if the library is missing.
+std::shared_ptr<Communicator> ranks(const RankArguments& arguments);
+/// Returns whether this process prints and writes for all ranks.
+bool is_first_rank();
+/// Releases the ranks. Afterwards each rank can end independently.
+void leave_ranks();
+/// Ends all ranks with the exit code. First prints the message, unless another rank of this host has printed an error.
+/// Does nothing if there is only one rank.
+void end_all_ranks(const std::string& message, int exit_code, bool names_rank);
 
 }  // namespace xtape::cli

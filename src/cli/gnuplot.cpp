@@ -102,9 +102,7 @@ std::string gnuplot_tic(const std::string& text) {
 }
 
 std::string gnuplot_number(double number) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.8g", number);
-  return text;
+  return formatted("%.8g", number);
 }
 
 double text_width(const std::string& text) {

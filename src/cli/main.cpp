@@ -16,7 +16,6 @@
 #include "base/threads/instruction_set.hpp"
 #include "cli/commands.hpp"
 #include "cli/lines.hpp"
-#include "cli/ranks.hpp"
 #include "kernels/products/blas_core.hpp"
 #include "xtape/text.hpp"
 #include "xtape/train.hpp"

@@ -19,15 +19,11 @@ Kind kind_of_json(const std::string& path) {
   if (root.has("format")) throw WrongInput("'" + path + "' is a file of a saved tape: give the folder");
   return root.has("model") || root.has("blocks") ? Kind::definition : Kind::recipe;
 }
-
-/// Returns whether the text is the name of a recipe, as for `xtape train`: "shakespeare_char".
-bool is_recipe_name(const std::string& name) {
-  return !path_exists(name) && name.find('/') == std::string::npos && !recipe_file(name).empty();
-}
 }  // namespace
 
 Kind kind_of(const std::string& path) {
-  if (is_recipe_name(path)) return Kind::recipe;
+  if (!path_exists(path) && path.find('/') == std::string::npos && !recipe_file(path).empty())
+    return Kind::recipe;  // a name, as for `xtape train`: "shakespeare_char"
   if (is_capsule(path)) return Kind::capsule;
   if (is_saved_play(path)) return Kind::play;
   if (is_saved_tape(path)) return Kind::tape;

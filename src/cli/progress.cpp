@@ -7,17 +7,15 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/commands.hpp"
+
 namespace xtape::cli {
 
 namespace {
 std::string clock_time(double seconds) {
   const auto whole = static_cast<long>(seconds + 0.5);
-  char text[32];
-  if (whole >= 3600)
-    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-  else
-    std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
-  return text;
+  if (whole >= 3600) return formatted("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  return formatted("%ld:%02ld", whole / 60, whole % 60);
 }
 }  // namespace
 

@@ -1,5 +1,3 @@
-#include "cli/ranks.hpp"
-
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/definition_options.hpp"
+#include "cli/run_options.hpp"
 #include "xtape/player.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/tape.hpp"

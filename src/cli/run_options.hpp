@@ -1,4 +1,4 @@
-/// Options that several commands for runs share.
+/// Options that several commands for runs and definitions share.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "base/threads/threads.hpp"
 #include "cli/commands.hpp"
+#include "xtape/model.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -72,5 +73,32 @@ inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) 
   for (const std::string& each : set) settings.push_back(Setting::parse(each));
   return settings;
 }
+
+// Definitions and their hyper-parameters.
+
+struct DefinitionOptions {
+  std::string definition;
+  std::vector<std::string> set;  ///< "n_layer=2" or "hyper.n_layer=2".
+  std::string dtype = "float32";
+  std::uint64_t seed = 0;
+};
+
+/// Adds DEFINITION, --set and --dtype. `also` is appended to the help text of DEFINITION.
+void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also);
+
+/// Loads the model that the options specify. For a run, loads the weights of its last checkpoint if there is one. If
+/// `initialise` is false, the weights are zero. Throws WrongInput, DefinitionError or FileError.
+Model load_model(const DefinitionOptions& arguments, bool initialise);
+ModelOptions model_options(const DefinitionOptions& arguments, bool initialise);
+
+/// Returns the file of a recipe. `name` is its path, or a name as for `xtape train`: "shakespeare_char". Returns an
+/// empty text for anything else.
+std::string recipe_file(const std::string& name);
+
+/// Parses sizes such as "b=2,t=8". Throws WrongInput if the text is not of this form.
+NamedSizes sizes_of(const std::string& text);
+
+/// Formats 124439808 as "124,439,808".
+std::string grouped(std::int64_t number);
 
 }  // namespace xtape::cli

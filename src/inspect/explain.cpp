@@ -58,14 +58,22 @@ const Var& loss_of(const RecordedPlay& play) {
   return loss;
 }
 
-/// Records gradients and their norms on the tape of a play. The destructor removes them.
+/// Removes what has been recorded on the tape of a play since the construction.
+struct OnTape {
+  Tape tape;
+  const std::size_t size = tape.size();
+
+  explicit OnTape(const RecordedPlay& play) : tape(play.tape) {}
+  OnTape(const OnTape&) = delete;
+  OnTape& operator=(const OnTape&) = delete;
+  ~OnTape() { tape.truncate(size); }
+};
+
+/// Records gradients and their norms on the tape of a play.
 class Flow {
  public:
   Flow(const RecordedPlay& play, const Var& value)
-      : play_(play), tape_(play.tape), size_(tape_.size()), loss_(loss_of(play)), value_(value) {}
-  Flow(const Flow&) = delete;
-  Flow& operator=(const Flow&) = delete;
-  ~Flow() { tape_.truncate(size_); }
+      : play_(play), recorded_(play), tape_(recorded_.tape), loss_(loss_of(play)), value_(value) {}
 
   GradientFlow run() {
     find_nodes();
@@ -165,7 +173,7 @@ class Flow {
   }
 
   void play() {
-    results_ = played_numbers(play_, tape_, size_, measured_);
+    results_ = played_numbers(play_, tape_, recorded_.size, measured_);
     for (auto& each : uses_)
       for (Use& use : each.second)
         if (!use.part.empty()) use.norm = std::sqrt(results_.at(use.part.id().node));
@@ -223,8 +231,8 @@ class Flow {
   }
 
   const RecordedPlay& play_;
+  const OnTape recorded_;
   Tape tape_;
-  const std::size_t size_;
   const Var loss_, value_;
   std::vector<bool> depends_;
   std::vector<std::int32_t> users_;  // between the value and the loss, in order
@@ -277,24 +285,16 @@ std::vector<std::string> parameters_without_gradient(const RecordedPlay& play) {
 
 std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play) {
   const NamedVars parameters = parameters_of(play).with;
-  Tape tape = play.tape;
-  const std::size_t size = tape.size();
+  const OnTape recorded(play);
+  Vars vars, counts;  // counts: the numbers of gradient elements that are not 0
+  for (const auto& each : parameters) vars.push_back(each.value);
+  for (const Var& gradient : grad(loss_of(play), vars, {.materialize_grads = true}))
+    counts.push_back(sum(cast(gradient != 0, Dtype::float64)));
   std::vector<std::string> names;
-  try {
-    Vars vars, counts;  // counts: the numbers of gradient elements that are not 0
-    for (const auto& each : parameters) vars.push_back(each.value);
-    for (const Var& gradient : grad(loss_of(play), vars, {.materialize_grads = true}))
-      counts.push_back(sum(cast(gradient != 0, Dtype::float64)));
-    if (!counts.empty()) {
-      const std::map<std::int32_t, double> played = played_numbers(play, tape, size, counts);
-      for (std::size_t i = 0; i < counts.size(); ++i)
-        if (played.at(counts[i].id().node) == 0) names.push_back(parameters[i].name);
-    }
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
-  tape.truncate(size);
+  if (counts.empty()) return names;
+  const std::map<std::int32_t, double> played = played_numbers(play, recorded.tape, recorded.size, counts);
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (played.at(counts[i].id().node) == 0) names.push_back(parameters[i].name);
   return names;
 }
 

@@ -54,17 +54,12 @@ std::optional<ValueId> value_of_module(const Tape& tape, std::size_t end, const 
   return any;
 }
 
-std::optional<ValueId> parameter_named(const Tape& tape, const std::string& name) {
-  for (std::size_t i = 0; i < tape.size(); ++i)
-    if (tape.node(i).op == &parameter_op() && tape.node(i).name == name)
-      return ValueId{static_cast<std::int32_t>(i), 0};
-  return std::nullopt;
-}
-
 std::optional<ValueId> value_named(const RecordedPlay& play, const NamedVars& outputs, const std::string& name,
                                    const Shape& shape) {
   if (const Var* output = outputs.find(name)) return output->id();
-  if (const auto parameter = parameter_named(play.tape, name)) return parameter;
+  for (std::size_t i = 0; i < play.tape.size(); ++i)
+    if (play.tape.node(i).op == &parameter_op() && play.tape.node(i).name == name)
+      return ValueId{static_cast<std::int32_t>(i), 0};
   const std::size_t forward =
       play.outputs.empty() ? play.tape.size() : static_cast<std::size_t>(play.outputs[0].id().node) + 1;
   return value_of_module(play.tape, forward, name, shape);

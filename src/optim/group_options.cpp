@@ -13,15 +13,13 @@ using Kind = OptimizerOptions::Kind;
 /// Returns the options of Adam and AdamW.
 template <class Given>
 OptimizerOptions adam_options(Kind kind, const Given& given) {
-  OptimizerOptions options;
-  options.kind = kind;
-  options.beta1 = given.beta1;
-  options.beta2 = given.beta2;
-  options.epsilon = given.epsilon;
-  options.weight_decay = given.weight_decay;
-  options.decay_all = given.decay_all;
-  options.rate = given.rate;
-  return options;
+  return {.kind = kind,
+          .beta1 = given.beta1,
+          .beta2 = given.beta2,
+          .epsilon = given.epsilon,
+          .weight_decay = given.weight_decay,
+          .decay_all = given.decay_all,
+          .rate = given.rate};
 }
 
 /// Returns the names of weights, and likely patterns for them: "h.0.attn.bias", "h.*.attn.bias", "*.bias".
@@ -45,14 +43,12 @@ std::vector<std::string> likely_patterns(const Store& weights) {
 }  // namespace
 
 Sgd::operator OptimizerOptions() const {
-  OptimizerOptions options;
-  options.kind = Kind::sgd;
-  options.momentum = momentum;
-  options.nesterov = nesterov;
-  options.weight_decay = weight_decay;
-  options.decay_all = decay_all;
-  options.rate = rate;
-  return options;
+  return {.kind = Kind::sgd,
+          .momentum = momentum,
+          .nesterov = nesterov,
+          .weight_decay = weight_decay,
+          .decay_all = decay_all,
+          .rate = rate};
 }
 Adam::operator OptimizerOptions() const {
   return adam_options(Kind::adam, *this);
@@ -61,9 +57,7 @@ AdamW::operator OptimizerOptions() const {
   return adam_options(Kind::adamw, *this);
 }
 Frozen::operator OptimizerOptions() const {
-  OptimizerOptions options;
-  options.frozen = true;
-  return options;
+  return {.frozen = true};
 }
 
 std::string nearest_pattern(const std::string& pattern, const Store& weights) {

@@ -270,7 +270,7 @@ std::function<void(std::int64_t)> GradientSum::expect(Player& player, const Vars
   play_.complete = 0;
   move_gradients(player);
   playing_ = true;
-  if (group_.size() == 1) return {};
+  if (group_.size() == 1 && play_.lefts == 0) return {};  // nothing to send or to add
   return [this](std::int64_t step) {
     complete_until(step);
     group_.progress();

@@ -72,7 +72,7 @@ class GradientSum {
   const GradientLayout& layout() const { return layout_; }
 
   void begin(std::int64_t shards);
-  /// See DistributedOptimizer::expect and add. A single process has nothing to do during the play, and returns {}.
+  /// See DistributedOptimizer::expect and add. Without other ranks, the first play of an update returns {}.
   std::function<void(std::int64_t step)> expect(Player& player, const Vars& gradients, bool ends_shard);
   void add();
   /// Returns whether all shards of this rank have been played.

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/messages/wording.hpp"
 #include "xtape/trace.hpp"
 
 namespace xtape::ranks {

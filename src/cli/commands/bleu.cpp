@@ -25,9 +25,8 @@ void print(const BleuArguments& arguments) {
   const double ratio = bleu.reference_length == 0
                            ? 0
                            : static_cast<double>(bleu.hypothesis_length) / static_cast<double>(bleu.reference_length);
-  char numbers[200];
-  std::snprintf(numbers, sizeof numbers,
-                "%.2f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %lld ref_len = %lld)", bleu.score,
+  const std::string numbers =
+      formatted("%.2f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %lld ref_len = %lld)", bleu.score,
                 bleu.precisions[0], bleu.precisions[1], bleu.precisions[2], bleu.precisions[3], bleu.brevity_penalty,
                 ratio, static_cast<long long>(bleu.hypothesis_length), static_cast<long long>(bleu.reference_length));
   std::cout << "BLEU|" << bleu.signature << " = " << numbers << '\n';

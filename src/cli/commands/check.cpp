@@ -6,7 +6,6 @@
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
-#include "cli/definition_options.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"
 #include "decode/step_trials.hpp"

@@ -6,7 +6,6 @@
 #include "cli/commands.hpp"
 #include "cli/lines.hpp"
 #include "cli/opened_model.hpp"
-#include "cli/ranks.hpp"
 #include "cli/run_options.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/train.hpp"

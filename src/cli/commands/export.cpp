@@ -6,7 +6,6 @@
 
 #include "base/files/durable.hpp"
 #include "cli/commands.hpp"
-#include "cli/definition_options.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/train.hpp"

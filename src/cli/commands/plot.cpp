@@ -162,7 +162,8 @@ class Drawing {
           title(name, what));
     if (!curves.best) return;
     front({*curves.best}, "points pointtype 6 pointsize 1.4 linewidth 2" + full,
-          title(name, "best: " + rounded(curves.best->value) + " at update " + std::to_string(curves.best->step)));
+          title(name,
+                "best: " + formatted("%.4g", curves.best->value) + " at update " + std::to_string(curves.best->step)));
   }
 
   /// Draws the curves on the left and the legend to the right of them, where it does not hide them.
@@ -186,11 +187,6 @@ class Drawing {
   }
 
  private:
-  static std::string rounded(double value) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.4g", value);
-    return text;
-  }
   /// Returns an entry of the legend: the run's name if there are several runs, and `what`.
   std::string title(const std::string& name, const std::string& what) const {
     if (arguments_.runs.size() == 1) return what.empty() ? arguments_.metric : what;

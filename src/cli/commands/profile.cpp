@@ -104,11 +104,7 @@ double rate(double amount, double seconds) {
 /// Prints a table of the rows. `unit` is the measured unit: "update" or "play".
 void print_table(const TrainingProfile& profile, const std::vector<Row>& rows, const char* unit) {
   const auto updates = static_cast<double>(profile.updates);
-  const auto number = [](double value, int decimals) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*f", decimals, value);
-    return std::string(text);
-  };
+  const auto number = [](double value, int decimals) { return formatted("%.*f", decimals, value); };
   const auto cell = [](const std::string& text, std::size_t width) {
     return std::string(width - std::min(width, text.size()), ' ') + text;
   };

@@ -140,12 +140,6 @@ void print_files(const char* title, const std::filesystem::path& folder) {
     std::cout << "  " << std::left << std::setw(static_cast<int>(width) + 2) << name << about << '\n';
 }
 
-void print_installed() {
-  print_files("models", models_directory());
-  print_files("recipes", std::filesystem::path(models_directory()) / "recipes");
-  std::cout << "xtape show NAME prints one of them\n";
-}
-
 void print_tape(const RecordedTape& recorded, const std::string& format) {
   if (format == "json")
     std::cout << text_of(recorded.tape, recorded.outputs).text;
@@ -158,16 +152,19 @@ void print_tape(const RecordedTape& recorded, const std::string& format) {
     std::cout << "output '" << name << "' " << reference(recorded.tape, var.id()) << '\n';
 }
 
-void print_recipe(const std::string& file, const std::vector<std::string>& settings) {
-  std::cout << (settings.empty() ? read_file(file) : Recipe::load(file, parse_settings(settings)).text);
-}
-
 void show(const CLI::App& command, const ShowArguments& arguments) {
   RecordedOptions options = arguments.recorded;
-  if (options.definition.definition.empty()) return print_installed();
+  if (options.definition.definition.empty()) {
+    print_files("models", models_directory());
+    print_files("recipes", std::filesystem::path(models_directory()) / "recipes");
+    std::cout << "xtape show NAME prints one of them\n";
+    return;
+  }
   if (const std::string recipe = recipe_file(options.definition.definition); !recipe.empty()) {
     if (!options.function.empty()) throw WrongInput("--tape records a definition, and '" + recipe + "' is a recipe");
-    return print_recipe(recipe, options.definition.set);
+    const std::vector<std::string>& set = options.definition.set;
+    std::cout << (set.empty() ? read_file(recipe) : Recipe::load(recipe, parse_settings(set)).text);
+    return;
   }
   if (is_onnx(options.definition.definition)) options.sizes.named = sizes_of(arguments.with);
   if (options.function.empty() && !is_tape_file(options.definition.definition)) {

@@ -19,7 +19,6 @@
 #include "cli/commands.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/progress.hpp"
-#include "cli/ranks.hpp"
 #include "cli/run_options.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "ranks/rank_group.hpp"
@@ -98,12 +97,8 @@ Run begun(const TrainArguments& arguments) {
 }
 
 std::string sentence(const Evaluation& evaluation) {
-  char text[256];
   std::string line;
-  const auto add = [&](const char* format, auto... values) {
-    std::snprintf(text, sizeof text, format, values...);
-    line += text;
-  };
+  const auto add = [&](const char* format, auto... values) { line += formatted(format, values...); };
   add("step %lld  validation loss %.4f", static_cast<long long>(evaluation.step), evaluation.loss);
   if (evaluation.perplexity) add("  perplexity %.3f", *evaluation.perplexity);
   if (evaluation.accuracy) add("  accuracy %.2f %%", *evaluation.accuracy * 100);

@@ -6,9 +6,9 @@
 #include <unordered_set>
 
 #include "base/messages/wording.hpp"
+#include "cli/commands.hpp"
 #include "cli/lines.hpp"
 #include "cli/opened_model.hpp"
-#include "cli/ranks.hpp"
 #include "cli/run_options.hpp"
 #include "ranks/rank_group.hpp"
 #include "xtape/train.hpp"

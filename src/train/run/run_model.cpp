@@ -21,24 +21,15 @@
 
 namespace xtape::train {
 
-namespace {
-/// Describes the hardware and libraries. Apart from the model, data and recipe, only they affect the bits of results.
-std::string processor() {
-  return std::string(name_of(instruction_set())) + ", " + blas_description();
-}
-
-std::string without_threads(const Recipe& recipe) {
-  Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
-  json.erase("threads");
-  return json.dump();
-}
-}  // namespace
-
 void check_agreement(ranks::RankGroup& group, const Recipe& recipe) {
   if (group.size() == 1) return;
   ranks::check_agreement(group, "version of xtape", XTAPE_VERSION);
-  ranks::check_agreement(group, "instruction set and BLAS kernels", processor());
-  ranks::check_agreement(group, "recipe", without_threads(recipe));
+  // Apart from the model, data and recipe, only these affect the bits of results.
+  ranks::check_agreement(group, "instruction set and BLAS kernels",
+                         std::string(name_of(instruction_set())) + ", " + blas_description());
+  Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
+  json.erase("threads");
+  ranks::check_agreement(group, "recipe", json.dump());
 }
 
 void check_agreement(ranks::RankGroup& group, const Texts& texts) {

@@ -145,16 +145,11 @@ void check_watched(const Model& model, const BatchArrays& batch, const std::vect
 ObservedSteps::ObservedSteps(const Model& model, const PlayerOptions& playing)
     : model_(model), steps_(64, unmeasured(playing)) {}
 
-ObservedSteps::Function& ObservedSteps::statistics(const BatchArrays& batch) {
-  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "statistics"},
-                    [&](const FunctionKey& key) { return with_statistics(model_, key.sizes); });
-}
-
-ObservedSteps::Function& ObservedSteps::watched(const BatchArrays& batch, const std::vector<std::string>& names) {
-  std::string key = "watched";
-  for (const std::string& name : names) key += " " + name;
-  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), key},
-                    [&](const FunctionKey& of) { return with_values(model_, of.sizes, names); });
+ObservedSteps::Function& ObservedSteps::of(const BatchArrays& batch, const std::vector<std::string>& names) {
+  const std::string what = names.empty() ? "statistics" : "watched " + joined(names, {}, " ");
+  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), what}, [&](const FunctionKey& key) {
+    return names.empty() ? with_statistics(model_, key.sizes) : with_values(model_, key.sizes, names);
+  });
 }
 
 std::vector<ModuleStatistics> ObservedSteps::statistics_of(const Function& step) {

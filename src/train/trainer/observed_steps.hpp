@@ -31,10 +31,9 @@ class ObservedSteps {
   /// `playing` contains the options of the players of training steps. Observed steps play in the memory of training
   /// steps, because the two never play at the same time.
   ObservedSteps(const Model& model, const PlayerOptions& playing);
-  /// Returns the step that computes statistics of all modules.
-  Function& statistics(const BatchArrays& batch);
-  /// Returns the step that computes the values with these names. Throws as check_watched does.
-  Function& watched(const BatchArrays& batch, const std::vector<std::string>& names);
+  /// Returns the step that computes the values with these names or, without names, the statistics of all modules.
+  /// Throws as check_watched does.
+  Function& of(const BatchArrays& batch, const std::vector<std::string>& names);
 
   /// Returns the statistics of the last play of `step`.
   static std::vector<ModuleStatistics> statistics_of(const Function& step);

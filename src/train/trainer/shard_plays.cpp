@@ -178,6 +178,15 @@ RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
   return recorded_play(step.player, feeds(step, play, rows), play.draw);
 }
 
+const ObservedSteps::Function& ShardPlays::observe(std::uint64_t cursor, ObservedSteps& steps,
+                                                   const std::vector<std::string>& names) {
+  const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+  const BatchArrays rows = without_copies(batch(play));  // statistics count each row once
+  ObservedSteps::Function& step = steps.of(rows, names);
+  step.player.play(feeds_of(step.inputs, rows, step.notes.states, before(play)), play.draw);
+  return step;
+}
+
 void ShardPlays::name_rows(Failure& failure, const ShardPlay& play) {
   const std::int64_t first =
       options_.shards == 1 ? 0 : rows_of_shard(rows_at(play.cursor), play.shard, options_.shards).first;

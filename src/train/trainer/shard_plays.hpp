@@ -93,15 +93,10 @@ class ShardPlays {
   void advance() { std::swap(carried_, left_); }
   /// Returns the first play of the update whose first micro-batch is at `cursor`.
   RecordedPlay first_play(std::uint64_t cursor);
-  /// Plays an observed step on the batch of the first play of the update, with its states and random numbers.
-  template <class MakeStep>
-  const ObservedSteps::Function& observe(std::uint64_t cursor, const MakeStep& step_of) {
-    const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
-    const BatchArrays rows = without_copies(batch(play));  // statistics count each row once
-    ObservedSteps::Function& step = step_of(rows);
-    step.player.play(feeds_of(step.inputs, rows, step.notes.states, before(play)), play.draw);
-    return step;
-  }
+  /// Plays the observed step for these names on the batch of the first play of the update, with its states and random
+  /// numbers.
+  const ObservedSteps::Function& observe(std::uint64_t cursor, ObservedSteps& steps,
+                                         const std::vector<std::string>& names);
   /// Plays the update again without summing gradients. Returns the first play in which a failing call is found. If
   /// there is no such play, returns the first play of this rank, without a capsule. If this rank has no plays, returns
   /// nothing.

@@ -171,14 +171,12 @@ void Trainer::Data::observe(const FitOptions& fit, const Callbacks& callbacks, b
 }
 
 std::vector<ModuleStatistics> Trainer::Data::statistics() {
-  return train::ObservedSteps::statistics_of(
-      play_observed([&](const BatchArrays& batch) -> auto& { return observed->statistics(batch); }));
+  return train::ObservedSteps::statistics_of(play_observed({}));
 }
 
 std::vector<WatchedValue> Trainer::Data::watched(const std::vector<std::string>& names) {
   if (names.empty()) return {};
-  return train::ObservedSteps::values_of(
-      play_observed([&](const BatchArrays& batch) -> auto& { return observed->watched(batch, names); }));
+  return train::ObservedSteps::values_of(play_observed(names));
 }
 
 Evaluation Trainer::evaluate() {

@@ -135,10 +135,9 @@ struct Trainer::Data {
   /// Makes the observations that are due before the next update. If `failed` is true, this update has failed, and the
   /// observations that were due before it exist already. In this case, makes the observations that were not due.
   void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed);
-  template <class StepOf>
-  const train::ObservedSteps::Function& play_observed(const StepOf& step_of) {
+  const train::ObservedSteps::Function& play_observed(const std::vector<std::string>& names) {
     if (!observed) observed.emplace(model, steps.playing());
-    return plays.observe(state.cursor, step_of);
+    return plays.observe(state.cursor, *observed, names);
   }
   std::vector<ModuleStatistics> statistics();
   std::vector<WatchedValue> watched(const std::vector<std::string>& names);

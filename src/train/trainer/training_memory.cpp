@@ -72,7 +72,7 @@ void TrainingMemory::make_room(const std::function<bool()>& drop) {
   peak_before_ = peak_resident_bytes();
 }
 
-void TrainingMemory::updated() {
+void TrainingMemory::note_update() {
   before_ += std::exchange(absent_, 0);
   later_ = 0;
 }

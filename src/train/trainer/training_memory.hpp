@@ -35,7 +35,7 @@ class TrainingMemory {
   /// returns false before settle() has returned.
   bool affords(std::size_t bytes, const std::function<bool()>& drop);
   /// Reports that the first update has been made.
-  void updated();
+  void note_update();
 
  private:
   /// Returns the needs of the process besides the arena: the resident memory, the memory that becomes resident with the

@@ -112,7 +112,7 @@ double Trainer::Data::update(double rate, const train::UpdateSums& sums) {
   if (options.trace) options.trace->add("optimizer", start);
   optimizer_seconds += Trace::now() - start;
   if (!std::isfinite(norm)) throw_not_finite("gradient");
-  if (memory) memory->updated();
+  if (memory) memory->note_update();
   updates.assign(sums);
   plays.advance();
   state.cursor += static_cast<std::uint64_t>(options.accumulate);

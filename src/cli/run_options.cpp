@@ -1,4 +1,4 @@
-#include "cli/definition_options.hpp"
+#include "cli/run_options.hpp"
 
 #include <charconv>
 
