@@ -27,7 +27,7 @@ const Op soft_clip_op = [] {
     return call.dtype(0) == Dtype::float32 ? tile_of<float>(call) : tile_of<double>(call);
   };
   op.gradient = [](const GradientCall& call) {  // dy/dx = 1 - (y / limit)^2
-    return Vars{call.cotangent() * (1 - square(call.outputs[0] / call.attributes().get<double>("limit")))};
+    return Vars{call.cotangent() * (1 - square(call.outputs[0] / call.number("limit")))};
   };
   return op;
 }();

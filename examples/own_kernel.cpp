@@ -62,7 +62,7 @@ const Op vjp_op = row_op("lorenz_vjp", {y_input, t_input}, slope_vjp);
 const Op slope_op = [] {
   Op op = row_op("lorenz", {y_input}, slope);
   op.gradient = [](const GradientCall& call) { return apply(vjp_op, {call.inputs[0], call.cotangent()}); };
-  op.tangent = [](const TangentCall& call) { return apply(jvp_op, {call.inputs[0], call.tangents[0]}); };
+  op.derivative.tangent = [](const TangentCall& call) { return apply(jvp_op, {call.inputs[0], call.tangents[0]}); };
   return op;
 }();
 

@@ -84,13 +84,15 @@ class Tangents {
     const auto of_body = [](const Vars& outputs, const Vars& inputs, const Vars& tangents) {
       return jvp(outputs, inputs, tangents);
     };
-    if (call.op.tangent) return call.op.tangent({call.op, call.node, call.inputs, call.outputs, given, needs, of_body});
+    if (call.op.derivative.tangent)
+      return call.op.derivative.tangent(
+          {{call.attributes}, call.op, call.node, call.inputs, call.outputs, given, needs, of_body});
     if (call.op.gradient)
       if (const auto found = transposed(call, given, needs)) return *found;
     if (!call.op.expand)
       throw Error(call.op.name + ": has neither a gradient rule nor an expansion, so it cannot be differentiated");
     const std::size_t size = tape_.size();
-    const Vars outputs = expansion({call.op, call.node, tape_, call.inputs});
+    const Vars outputs = expansion(call.node, tape_, call.inputs);
     Vars varying, tangents;
     for (std::size_t i = 0; i < given.size(); ++i) {
       const auto same = [&](const Var& var) { return var.id() == call.inputs[i].id(); };

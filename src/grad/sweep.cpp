@@ -10,7 +10,7 @@
 namespace xtape {
 
 GradientCall gradient_call(const Tape& tape, std::int32_t index, const Node& node) {
-  GradientCall call{.op = *node.op, .node = node};
+  GradientCall call{{node.attributes}, *node.op, node};
   for (const ValueId& input : node.inputs) call.inputs.push_back(tape.var(input));
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     call.outputs.push_back(tape.var({index, static_cast<std::int32_t>(i)}));
@@ -162,7 +162,7 @@ Vars Sweep::through_expansion(const GradientCall& call) {
   if (!call.op.expand)
     throw Error(call.op.name + ": has neither a gradient rule nor an expansion, so it cannot be differentiated");
   const std::size_t size = tape_.size();
-  const Vars outputs = expansion({call.op, call.node, tape_, call.inputs});
+  const Vars outputs = expansion(call.node, tape_, call.inputs);
   Vars reached;
   Vars cotangents;
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -56,9 +56,14 @@ class Batch {
       copier_.copy(index);
       return;
     }
-    BatchCall call{*node.op, node, to_, {}, {}, size_, [this](const Tape& body, const std::vector<bool>& mapped) {
-                     return of_body(body, mapped);
-                   }};
+    BatchCall call{{node.attributes},
+                   *node.op,
+                   node,
+                   to_,
+                   {},
+                   {},
+                   size_,
+                   [this](const Tape& body, const std::vector<bool>& mapped) { return of_body(body, mapped); }};
     // A draw must differ between the examples even if its inputs are the same for all of them. Its inputs are then
     // expanded to the whole batch.
     const bool spread = !node.body && std::ranges::none_of(node.inputs, is_mapped);
@@ -94,7 +99,7 @@ class Batch {
     if (!shares_draws) {
       if (op.batch)
         if (Vars made = op.batch(call); !made.empty()) return made;
-      if (op.random && call.inputs.empty() && call.attributes().find("shape") != nullptr)
+      if (op.random && call.inputs.empty() && call.attributes.find("shape") != nullptr)
         return {with_first_axis(to_, call.node, size_)};
       if (!op.batch && op.lowering.tile) return batch_elementwise(call);
     }
@@ -118,7 +123,7 @@ class Batch {
                                          : apart.input("in" + std::to_string(i), shape, call.inputs[i].dtype()));
     }
     std::vector<ValueId> outputs;
-    for (const Var& output : expansion({call.op, call.node, apart, inputs})) outputs.push_back(output.id());
+    for (const Var& output : expansion(call.node, apart, inputs)) outputs.push_back(output.id());
     Batch inner(apart, to_, size_, randomness_, outside_);
     for (std::size_t i = 0; i < inputs.size(); ++i) inner.set(inputs[i].id(), call.inputs[i], call.mapped[i]);
     inner.record(outputs);

@@ -255,12 +255,12 @@ std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& f
   CutOut cut(program, arrays);
   Vars operands;
   for (const ValueId id : node.inputs) operands.push_back(cut.tape().var(cut.value(id)));
-  const Vars outputs = expansion({*node.op, node, cut.tape(), operands});
+  const Vars outputs = expansion(node, cut.tape(), operands);
   const NodeByNode inner({cut.tape(), outputs, {}, plays.options(), plays.step()});
   const std::optional<FailingNode> inside = failing_node(inner, true);
   if (!inside) return std::nullopt;
   Unrolled inner_steps{.tape = cut.tape(), .body = *node.body};
-  if (node.op->lowering.steps) inner_steps.steps = node.op->lowering.steps(call_of(program, node));
+  if (node.op->lowering.body.steps) inner_steps.steps = node.op->lowering.body.steps(call_of(program, node));
   Capsule found = innermost(inner, *inside, &inner_steps);
   add_step(found.failure.time_steps, steps, program, failing.node);
   const std::string call = label_of(program, {failing.node, 0});

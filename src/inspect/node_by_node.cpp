@@ -257,7 +257,7 @@ Node in_float64(Node node, const std::vector<ValueType>& inputs) {
   }
   node.attributes = widened(node.attributes);
   try {
-    node.outputs = checked_types({*node.op, node.attributes, inputs, {}, node.body.get(), {}});
+    node.outputs = checked_types({{node.attributes}, *node.op, inputs, {}, node.body.get(), {}});
   } catch (Error& error) {
     error.name_op(node.op->name);
     error.name_location(to_string(node.site));

@@ -225,7 +225,7 @@ Names GraphWriter::expanded(const xtape::Node& node, const WriteCall& call, cons
                          : apart.input("in" + std::to_string(i), call.types[i].shape, call.types[i].dtype));
     names[inputs.back().id()] = call.inputs[i];
   }
-  const Vars outputs = expansion({*node.op, node, apart, inputs});
+  const Vars outputs = expansion(node, apart, inputs);
   std::vector<ValueId> results;
   for (std::size_t k = 0; k < outputs.size(); ++k)
     if (call.wanted[k]) results.push_back(outputs[k].id());
@@ -274,7 +274,7 @@ void GraphWriter::write(const Tape& tape, const std::vector<ValueId>& results, V
       throw Error("input '" + node.name + "' of the tape is not among the inputs of the file");
     } else {
       scope_ = node.site.scope->path;
-      WriteCall call{*this, node, {}, {}, wanted[i], nullptr};
+      WriteCall call{{node.attributes}, *this, node, {}, {}, wanted[i], nullptr};
       for (const ValueId id : node.inputs) {
         call.inputs.push_back(names.at(id));
         call.types.push_back(tape.type(id));

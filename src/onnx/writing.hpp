@@ -86,7 +86,7 @@ class GraphWriter;
 struct WriterRow;
 
 /// A call to write.
-struct WriteCall {
+struct WriteCall : CallAttributes {
   GraphWriter& graph;
   const xtape::Node& node;
   Names inputs;
@@ -94,12 +94,6 @@ struct WriteCall {
   std::vector<bool> wanted;      ///< Per output: whether another node reads it.
   const WriterRow* row = nullptr;
 
-  const Attributes& attributes() const { return node.attributes; }
-  std::int64_t integer(const char* name) const { return attributes().get<std::int64_t>(name); }
-  const Integers& integers(const char* name) const { return attributes().get<Integers>(name); }
-  bool flag(const char* name) const { return attributes().get<bool>(name); }
-  double number(const char* name) const { return attributes().get<double>(name); }
-  const std::string& text(const char* name) const { return attributes().get<std::string>(name); }
   const ValueType& type(std::size_t output = 0) const { return node.outputs[output]; }
   const Shape& shape(std::size_t input = 0) const { return types[input].shape; }
   /// Returns the attribute `name` as an axis of the first input, counted from the front.

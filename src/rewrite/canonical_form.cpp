@@ -7,7 +7,7 @@ namespace xtape {
 
 namespace {
 /// One output of a call whose term is needed.
-struct TermCall {
+struct TermCall : CallAttributes {
   TermTable& terms;
   const Node& node;
   std::int32_t output;
@@ -15,10 +15,6 @@ struct TermCall {
 
   const ValueType& type() const { return node.outputs[static_cast<std::size_t>(output)]; }
   const ValueType& type(std::size_t input) const { return terms[in[input]].type; }
-  template <class T>
-  const T& get(const char* name) const {
-    return node.attributes.get<T>(name);
-  }
   TermId as_it_stands() const {
     return terms.call(*node.op, node.attributes, in, type(), output, node.op->random ? node.site.key : 0);
   }
@@ -45,13 +41,13 @@ TermId reduced(const TermCall& call, const Op& op, TermId x, const AxisList& axe
 }
 
 TermId reduction(const TermCall& call) {
-  const AxisList axes = from_the_back(call, call.get<AxisList>("axis"));
+  const AxisList axes = from_the_back(call, call.integers("axis"));
   return call.terms.reshaped(reduced(call, *call.node.op, call.in[0], axes), call.type());
 }
 
 TermId variance_term(const TermCall& call) {
-  if (call.get<std::int64_t>("correction") != 0) return call.as_it_stands();
-  const AxisList axes = from_the_back(call, call.get<AxisList>("axis"));
+  if (call.integer("correction") != 0) return call.as_it_stands();
+  const AxisList axes = from_the_back(call, call.integers("axis"));
   const Op& mean = term_ops().mean;
   const TermId centred = call.terms.sum(call.in[0], 1, reduced(call, mean, call.in[0], axes), -1, call.type(0));
   return call.terms.reshaped(reduced(call, mean, call.terms.power(centred, 2), axes), call.type());
@@ -59,7 +55,7 @@ TermId variance_term(const TermCall& call) {
 
 TermId softmax_term(const TermCall& call) {
   const auto rank = static_cast<std::int64_t>(call.type(0).shape.size());
-  const auto axis = call.get<std::int64_t>("axis");
+  const auto axis = call.integer("axis");
   return call.terms.call(*call.node.op, {{"axis", axis < 0 ? axis : axis - rank}}, call.in, call.type());
 }
 
@@ -79,7 +75,7 @@ TermId selection_term(const TermCall& call) {
 TermId transposition(const TermCall& call) {
   const std::size_t rank = call.type().shape.size();
   std::string order;
-  for (const std::int64_t axis : call.get<AxisList>("axes")) order += static_cast<char>(normal_axis(axis, rank));
+  for (const std::int64_t axis : call.integers("axes")) order += static_cast<char>(normal_axis(axis, rank));
   for (std::size_t i = rank; order.size() < rank; --i) order += static_cast<char>(i - 1);
   return call.terms.transposed(call.in[0], order, call.type());
 }
@@ -119,8 +115,7 @@ const TermRule* rule_of(const Op& op) {
           return c.terms.filled(c.in[0], c.in[1], c.node.attributes.number("value").as<double>(), c.type());
         },
         true}},
-      {"einsum",
-       {[](const TermCall& c) { return c.terms.contraction(c.in, c.get<std::string>("equation"), c.type()); }, true}},
+      {"einsum", {[](const TermCall& c) { return c.terms.contraction(c.in, c.text("equation"), c.type()); }, true}},
       {"logical_not", {[](const TermCall& c) { return c.terms.opposite(c.in[0]); }}},
       {"reshape", {[](const TermCall& c) { return c.terms.reshaped(c.in[0], c.type()); }}},
       {"expand_dims", {[](const TermCall& c) { return c.terms.reshaped(c.in[0], c.type()); }}},
@@ -203,7 +198,7 @@ TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
   if (node.op->is_source() || node.body) return as_value({index, output});
   inputs_.clear();
   for (const ValueId& input : node.inputs) inputs_.push_back(as_input(input, segment_.region(index)));
-  const TermCall call{terms, node, output, inputs_};
+  const TermCall call{{node.attributes}, terms, node, output, inputs_};
   const TermRule* rule = rule_of(*node.op);
   if (rule != nullptr && (!rule->floats_only || is_floating(type.dtype))) return rule->term(call);
   return call.as_it_stands();

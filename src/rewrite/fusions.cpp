@@ -112,7 +112,7 @@ bool Fusions::bind(Fusion& fusion) {
   fusion.attributes = rule.attributes;
   for (std::size_t i = 0; i < binding_.attributes.size(); ++i)
     if (binding_.attributes[i]) fusion.attributes.set(rule.attributes.items()[i].first, *binding_.attributes[i]);
-  OpCall call{.op = *rule.op, .attributes = fusion.attributes};
+  OpCall call{{fusion.attributes}, *rule.op};
   fusion.inputs.assign(binding_.inputs.size(), {});
   for (std::size_t i = 0; i < binding_.inputs.size(); ++i) {
     if (binding_.inputs[i] < 0 || !place(binding_.inputs[i], fusion.inputs[i])) return false;

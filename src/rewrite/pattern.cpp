@@ -47,7 +47,7 @@ RulePattern::RulePattern(const FusionRule& from) : rule(from) {
     const ValueType type = exact(rule.inputs[i]);
     vars.push_back(tape.input("in" + std::to_string(i), type.shape, type.dtype));
   }
-  const Vars recorded = recorded_by(rule, {*rule.op, node, tape, vars});
+  const Vars recorded = recorded_by(rule, {{node.attributes}, *rule.op, node, tape, vars});
   const std::int32_t root_node = recorded.at(0).id().node;
   for (std::size_t k = 0; k < recorded.size(); ++k)
     if (const ValueId id = recorded[k].id(); id.node == root_node)

@@ -97,7 +97,7 @@ void write_op(const Op& op, std::ostream& out) {
     out << (std::exchange(first, false) ? "" : ", ") << attribute.name
         << (attribute.initial ? "=" + to_string(*attribute.initial) : "");
   out << ")` gives ";
-  const std::size_t results = op.results == 0 ? op.outputs.size() : op.results;
+  const std::size_t results = op.outputs.size() - op.derivative.kept;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (i == results) out << "; for the gradient also ";
     out << (i == 0 || i == results ? "" : ", ") << "`" << op.outputs[i] << "`";

@@ -197,7 +197,7 @@ class TapeReader {
   void read_call(const JsonNode& json, Node& node, const Tape& tape, int depth) {
     for (const char* key : {"name", "value", "array"})
       if (json.has(key)) json.at(key).fail_at_key(std::string("only a source has a ") + key);
-    OpCall call{.op = *node.op, .attributes = node.attributes};
+    OpCall call{{node.attributes}, *node.op};
     for (const JsonNode& input : json.at("inputs").elements()) {
       node.inputs.push_back(id_of(input, tape));
       call.inputs.push_back(tape.type(node.inputs.back()));

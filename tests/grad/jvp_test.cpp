@@ -168,15 +168,15 @@ TEST_CASE("an op's own tangent rule is used, and what it gives is checked") {
   op.inputs = {{"x", Accept::floating}};
   op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * 2.0}; };
-  op.tangent = [](const TangentCall& call) { return Vars{call.tangents[0] * 5.0}; };
+  op.derivative.tangent = [](const TangentCall& call) { return Vars{call.tangents[0] * 5.0}; };
   Tape tape;
   const Var x = input(tape, "x", {2});
   CHECK(value<double>(sum(jvp({apply(op, {x})[0]}, {x}, {ones_like(x)})[0])).flat(0) == 10);
-  op.tangent = [](const TangentCall& call) { return Vars{sum(call.tangents[0])}; };
+  op.derivative.tangent = [](const TangentCall& call) { return Vars{sum(call.tangents[0])}; };
   CHECK_THROWS_WITH_AS(jvp({apply(op, {x})[0]}, {x}, {ones_like(x)}),
                        doctest::Contains("twice: its tangent rule gave float64 () for output 0, which is float64 (2,)"),
                        Error);
-  op.tangent = [](const TangentCall&) { return Vars{}; };
+  op.derivative.tangent = [](const TangentCall&) { return Vars{}; };
   CHECK_THROWS_WITH_AS(jvp({apply(op, {x})[0]}, {x}, {ones_like(x)}),
                        doctest::Contains("twice: its tangent rule gave 0 vars for 1 outputs"), Error);
 }

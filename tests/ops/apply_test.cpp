@@ -23,7 +23,7 @@ Op scaling(const std::string& name) {
                    {"name", AttributeType::text, "Nothing.", std::string("plain")},
                    {"flag", AttributeType::boolean, "Nothing.", false}};
   op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
-  op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.attributes().get<double>("scale")}; };
+  op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.number("scale")}; };
   return op;
 }
 

@@ -39,8 +39,8 @@ TEST_CASE("op reshape: is a view wherever strides can express it") {
   const Op& op = builtin_ops().at("reshape");
   const auto view = [&](const Layout& layout, const Shape& shape) {
     const Attributes attributes{{"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}};
-    const OpCall call{op, attributes, {{Dtype::float32, layout.shape}}, {{Dtype::float32, shape}}, nullptr, {}};
-    return op.lowering.view(call, layout);
+    const OpCall call{{attributes}, op, {{Dtype::float32, layout.shape}}, {{Dtype::float32, shape}}, nullptr, {}};
+    return op.lowering.view.output(call, layout);
   };
   std::mt19937 random(1);
   int refused = 0;

@@ -201,7 +201,7 @@ TEST_CASE("sizes: int32 does not count beyond its range") {
   // one_hot's expansion compares indices with classes: an index must not equal a class 2^32 further on.
   const Var i = tape.input("i", {2}, Dtype::int32);
   const Node hot = one_hot(i, two_to(33), Dtype::boolean).node();
-  CHECK(hot.op->expand({*hot.op, hot, tape, {i}})[0].type() == hot.outputs[0]);
+  CHECK(hot.op->expand({{hot.attributes}, *hot.op, hot, tape, {i}})[0].type() == hot.outputs[0]);
 }
 
 TEST_CASE("sizes: reshape refuses sizes whose product exceeds 64 bits") {

@@ -26,12 +26,12 @@ const Op& swish_op() {
     };
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
-      const double beta = call.attributes().get<double>("beta");
+      const double beta = call.number("beta");
       const Var s = sigmoid(beta * x);
       return Vars{call.cotangent() * (s + beta * x * s * (1 - s))};
     };
     op.expand = [](const ExpandCall& call) {
-      return Vars{call.inputs[0] * sigmoid(call.attributes().get<double>("beta") * call.inputs[0])};
+      return Vars{call.inputs[0] * sigmoid(call.number("beta") * call.inputs[0])};
     };
     return op;
   }();
@@ -52,7 +52,7 @@ const OpTable& own_table() {
     table.add(rule);
     rule.name = "swish by exp";
     rule.pattern = [](const ExpandCall& call) {
-      const Var e = exp(call.attributes().get<double>("beta") * call.inputs[0]);
+      const Var e = exp(call.number("beta") * call.inputs[0]);
       return Vars{call.inputs[0] * e / (1 + e)};
     };
     table.add(rule);

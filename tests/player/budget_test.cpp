@@ -36,7 +36,7 @@ const Op& mix_op() {
     op.attributes = {{"size", AttributeType::integer, "Of the output.", std::nullopt},
                      {"flops", AttributeType::number, "That it pretends to need.", std::nullopt}};
     op.shape = [](const OpCall& call) { return std::vector<ValueType>{{Dtype::float32, {call.integer("size")}}}; };
-    op.lowering.flops = [](const OpCall& call) { return call.number("flops"); };
+    op.lowering.cost.flops = [](const OpCall& call) { return call.number("flops"); };
     op.lowering.kernel = [](const KernelCall& call) {
       std::vector<std::int64_t> counts;
       for (const ValueType& type : call.inputs) counts.push_back(count_of(type.shape));

@@ -93,7 +93,7 @@ Op counted_op(bool random) {
   op.attributes = {{"by", AttributeType::number, "A number.", std::nullopt}};
   op.random = random;
   op.shape = [](const OpCall& call) { return std::vector<ValueType>{{call.dtype(0), call.shape(0)}}; };
-  op.lowering.strided_in = true;
+  op.lowering.layouts.any_in = true;
   op.lowering.kernel = [](const KernelCall&) {
     ++kernels_made;
     return Kernel{[](const KernelArguments&) {}};  // is never played

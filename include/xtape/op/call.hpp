@@ -8,36 +8,41 @@
 
 namespace xtape {
 
-/// A call of an op: its attributes, and the types of its inputs and outputs. The references are valid only while the
-/// function that receives the call runs. A kernel must therefore copy the data that it needs.
-struct OpCall {
-  const Op& op;
-  const Attributes& attributes;        ///< Complete with defaults, in the order of the op's specs.
-  std::vector<ValueType> inputs = {};  ///< One per operand. Shorter if trailing optional inputs are omitted.
-  SharedList<ValueType> outputs = {};  ///< Empty while Op::shape or FusionRule::refuses runs.
-  const Tape* body = nullptr;          ///< Null if the node has no body.
-  Site site = {};                      ///< Empty while Op::shape or FusionRule::refuses runs.
+/// What the arguments of an op's functions have in common: the attributes of a call, complete with defaults, in the
+/// order of the op's specs. The functions throw Error if the attribute is absent or has another type.
+struct CallAttributes {
+  const Attributes& attributes;
 
-  // These accessors throw Error if the attribute is absent or has another type. `number` does not accept an integer,
-  // because attributes of type `number` always hold a double.
-  const Shape& shape(std::size_t input) const { return inputs[input].shape; }
-  Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
   template <class T>
   const T& get(const std::string& name) const {
     return attributes.get<T>(name);
   }
   bool flag(const std::string& name) const { return get<bool>(name); }
   std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
+  /// Of type `number`. An attribute of this type is always a double.
   double number(const std::string& name) const { return get<double>(name); }
+  const std::string& text(const std::string& name) const { return get<std::string>(name); }
+  const std::vector<std::int64_t>& integers(const std::string& name) const {
+    return get<std::vector<std::int64_t>>(name);
+  }
+};
+
+/// A call of an op: its attributes, and the types of its inputs and outputs. The references are valid only while the
+/// function that receives the call runs. A kernel must therefore copy the data that it needs.
+struct OpCall : CallAttributes {
+  const Op& op;
+  std::vector<ValueType> inputs = {};  ///< One per operand. Shorter if trailing optional inputs are omitted.
+  SharedList<ValueType> outputs = {};  ///< Empty while Op::shape or FusionRule::refuses runs.
+  const Tape* body = nullptr;          ///< Null if the node has no body.
+  Site site = {};                      ///< Empty while Op::shape or FusionRule::refuses runs.
+
+  const Shape& shape(std::size_t input) const { return inputs[input].shape; }
+  Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
   /// The value of an attribute of type `element`. Throws DtypeError if the value does not fit `dtype`.
   Literal element(const std::string& name, Dtype dtype) const {
     const Literal number = attributes.number(name);
     require_fits(number, dtype, name);
     return number;
-  }
-  const std::string& text(const std::string& name) const { return get<std::string>(name); }
-  const std::vector<std::int64_t>& integers(const std::string& name) const {
-    return get<std::vector<std::int64_t>>(name);
   }
 };
 

@@ -47,8 +47,49 @@ struct Stepping {
 /// Describes how the player computes an op. The player calls the functions of a Lowering during planning. If one throws
 /// Error, planning fails.
 struct Lowering {
-  // The implementation of the op: exactly one of the following, or `tiles_body`. If there is none, the player uses
-  // `expand`.
+  /// The layouts of a view: of its output and, for the same buffer, of its input. Both functions return nothing if
+  /// strides cannot express the layout.
+  struct View {
+    using Map = std::function<std::optional<Layout>(const OpCall&, const Layout&)>;
+    Map output = {};  ///< From the layout of the input. Must return a layout if the input is contiguous.
+    Map input = {};   ///< From the layout of the output, for one-to-one views. Can be empty.
+    explicit operator bool() const { return static_cast<bool>(output); }
+  };
+
+  /// How players execute the body of a call.
+  struct Body {
+    std::function<Stepping(const OpCall&)> steps = {};  ///< Step by step along an axis.
+    /// Returns the attributes of a call with this stepping. The stepping has fewer stacked outputs than the original
+    /// call, because no node reads the others. If empty, the op always computes all outputs.
+    std::function<Attributes(const Stepping&)> attributes = {};
+    bool tiles = false;  ///< Tile by tile, because all ops of the body are elementwise.
+  };
+
+  /// The layouts that a kernel accepts. The player copies other inputs to contiguous arrays.
+  struct Layouts {
+    bool any_in = false;   ///< Whether inputs may have any layout.
+    bool any_out = false;  ///< Whether outputs may have any layout without overlap. If false, they are contiguous.
+    /// For ops whose output consists of their inputs (concat, stack): returns the layout of each input within the given
+    /// layout of the output. The ops that compute the inputs can then write directly into the output. Also needs
+    /// `kernel`, for use without Passes::views.
+    std::function<std::vector<Layout>(const OpCall&, const Layout&)> parts = {};
+  };
+
+  /// The dtypes that a kernel accepts. The player casts inputs of bfloat16, float16 and int8 to float32 and int32, and
+  /// the results back, unless the op is a view or has `parts` or `steps`.
+  struct Dtypes {
+    bool any = false;              ///< Whether the op only moves elements, of any dtype.
+    bool casts = false;            ///< Whether the op converts the elements of its input to the dtype of its output.
+    std::vector<int> widens = {};  ///< Float32 inputs that the kernel also accepts as bfloat16, float16 or int8.
+  };
+
+  /// The cost of a run, for profiles.
+  struct RunCost {
+    std::function<double(const OpCall&)> flops = {};  ///< Additions and multiplications. If empty, they do not count.
+    bool picks = false;  ///< Whether it reads at most as many elements of input 0 as it writes. For Plan::Step::bytes.
+  };
+
+  // The implementation of the op: at most one of these four. If there is none, the player uses `expand`.
 
   /// Makes the kernel of a call.
   std::function<Kernel(const KernelCall&)> kernel = {};
@@ -56,48 +97,20 @@ struct Lowering {
   /// element i of the (broadcast) inputs. The player handles broadcasting, threads and fusion with other elementwise
   /// ops.
   std::function<TileFunction(const KernelCall&)> tile = {};
-  /// For views, which have a single input and whose output has the same elements in another layout. Maps the layout of
-  /// the input to the layout of the output over the same buffer. Returns nothing if strides cannot express the view.
-  /// Must return a layout for a contiguous input.
-  std::function<std::optional<Layout>(const OpCall&, const Layout&)> view = {};
-  /// For ops with a body that runs step by step.
-  std::function<Stepping(const OpCall&)> steps = {};
-
-  // The following functions are optional.
-
-  /// For one-to-one views: the inverse of `view`. Maps a layout of the output to the layout of the input. Returns
-  /// nothing if there is no such layout.
-  std::function<std::optional<Layout>(const OpCall&, const Layout&)> unview = {};
-  /// For ops whose output consists of their inputs (concat, stack): returns the layout of each input within the given
-  /// layout of the output. The ops that compute the inputs can then write directly into the output. Also needs
-  /// `kernel`, for use without Passes::views.
-  std::function<std::vector<Layout>(const OpCall&, const Layout&)> parts = {};
-  /// For an op with `steps`: returns the attributes of a call with this stepping. The stepping has fewer stacked
-  /// outputs than the original call, because no node reads the others. If empty, the op always computes all outputs.
-  std::function<Attributes(const Stepping&)> attributes = {};
+  View view = {};  ///< For ops with one input whose output has the same elements in another layout.
+  Body body = {};  ///< For ops with a body.
 
   /// The inputs whose buffer the first output may reuse if both are dense and have the same shape and element size. The
   /// pointers are then equal. Only for kernels: tile functions may always overwrite an input.
   std::vector<int> overwrites = {};
-  /// Whether inputs may have any layout. If false, the player makes them contiguous, by a copy if necessary.
-  bool strided_in = false;
-  bool strided_out = false;  ///< Whether outputs may have any layout without overlap. If false, they are contiguous.
-  /// Whether the op only moves elements, of any dtype. Other kernels never receive bfloat16, float16 or int8: the
-  /// player casts their inputs to float32 and int32, and the results back. Not needed for views and ops with `parts` or
-  /// `steps`.
-  bool any_dtype = false;
-  bool casts = false;            ///< Whether the op converts the elements of its input to the dtype of its output.
-  std::vector<int> widens = {};  ///< Float32 inputs that the kernel also accepts as bfloat16, float16 or int8.
-  bool picks = false;   ///< Whether it reads at most as many elements of input 0 as it writes. For Plan::Step::bytes.
-  bool scales = false;  ///< Whether the output is input 0 times input 1, so that Op::scaled may scale a result instead.
-  bool adds = false;  ///< Whether the output is input 0 + input 1, so that an op with `accumulate` may compute the sum.
-  bool tiles_body = false;  ///< Whether all ops of the body are elementwise and run tile by tile.
+
+  // Few ops have these.
+  Layouts layouts = {};
+  Dtypes dtypes = {};
+  RunCost cost = {};
 
   /// Whether the player can run the op without its `expand`.
-  bool runs() const { return kernel || tile || view || steps || parts || tiles_body; }
-
-  /// The additions and multiplications of one run, for profiles. If empty, they do not count.
-  std::function<double(const OpCall&)> flops = {};
+  bool runs() const { return kernel || tile || view || body.steps || body.tiles; }
 };
 
 }  // namespace xtape

@@ -54,23 +54,22 @@ struct AttributeSpec {
 };
 
 /// The argument of a gradient rule (Op::gradient).
-struct GradientCall {
+struct GradientCall : CallAttributes {
   const Op& op;
   const Node& node;  ///< A copy of the node. Valid during the call.
   Vars inputs = {};
-  Vars outputs = {};             ///< All outputs, including those that `apply` does not return (Op::results).
+  Vars outputs = {};             ///< All outputs, including those that `apply` does not return (Op::Derivative::kept).
   Vars cotangents = {};          ///< One per output, of its type. Empty if the result does not depend on the output.
   std::vector<bool> needs = {};  ///< Per input, whether its gradient is needed. False if the input is not a float.
   /// xtape::grad(outputs, inputs, cotangents) for ops with bodies. Records on the tape of the body.
   std::function<Vars(const Vars&, const Vars&, const Vars&)> grad = {};
 
-  const Attributes& attributes() const { return node.attributes; }
   /// The cotangent of an output. Records zeros if it is empty.
   Var cotangent(std::size_t output = 0) const;
 };
 
-/// The argument of a tangent rule (Op::tangent).
-struct TangentCall {
+/// The argument of a tangent rule (Op::Derivative::tangent).
+struct TangentCall : CallAttributes {
   const Op& op;
   const Node& node;  ///< A copy of the node. Valid during the call.
   Vars inputs;
@@ -83,7 +82,7 @@ struct TangentCall {
 
 /// The argument of a batching rule (Op::batch). It describes a call for one element of a batch. The rule records the
 /// call for all elements.
-struct BatchCall {
+struct BatchCall : CallAttributes {
   const Op& op;
   const Node& node;          ///< The call for one element. Valid during the call.
   Tape tape;                 ///< The tape to record on.
@@ -93,7 +92,6 @@ struct BatchCall {
   /// Returns the body for all elements. The inputs marked in `mapped` and all results get the batch as axis 0.
   std::function<Tape(const Tape& body, const std::vector<bool>& mapped)> body;
 
-  const Attributes& attributes() const { return node.attributes; }
   /// The number of axes of an input for one element.
   std::size_t rank(std::size_t input = 0) const { return inputs[input].rank() - (mapped[input] ? 1 : 0); }
   /// The input with the batch as axis 0. An input that is the same for all elements is broadcast.
@@ -102,26 +100,48 @@ struct BatchCall {
 };
 
 /// The argument of Op::expand and FusionRule::pattern.
-struct ExpandCall {
+struct ExpandCall : CallAttributes {
   const Op& op;
   /// Valid during the call. Its `inputs` are not ids of `tape`. For the pattern of a rule, it contains only the op and
   /// the attributes.
   const Node& node;
   Tape tape;    ///< The tape to record on.
   Vars inputs;  ///< Vars of `tape`.
-  const Attributes& attributes() const { return node.attributes; }
 };
 
 /// An op. Nodes and tables point to it, so define it as a function-local static and never change it. Several threads
 /// may call its functions at once, so the functions must not keep state.
 struct Op {
+  /// What a few ops add to their gradient rule or expansion.
+  struct Derivative {
+    /// The tangent rule. Records the Jacobian times the tangents and returns one var per output, of the output's type.
+    /// A var is empty if the tangent is 0 or `needs` is false. If there is no rule, `jvp` transposes the gradient rule.
+    std::function<Vars(const TangentCall&)> tangent = {};
+    /// Whether the derivative differs from that of the expansion, which then only defines the value.
+    bool differs = false;
+    std::size_t kept = 0;  ///< The number of last outputs that are for the gradient. `apply` does not return them.
+  };
+
+  /// How players may move an addition or a multiplication into a call, or out of it.
+  struct Algebra {
+    bool adds =
+        false;  ///< Whether the output is input 0 + input 1, so that `accumulate` of a term may compute the sum.
+    bool scales = false;  ///< Whether the output is input 0 times input 1, so that `scaled` may scale a result instead.
+    /// Records `addend + (the node's only output)` as one op that adds in place, or returns an empty var to decline.
+    /// Players call it if only a sum reads the output (`adds`). `addend` has the output's type.
+    std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate = {};
+    /// Records the call with inputs[input] instead of inputs[input] * scale, and returns the only output, scaled to
+    /// give the same result. Returns an empty var if the scale varies along an axis that the op sums. Players call it
+    /// if the input is a product that `scales` describes. The scale has the rank of the input.
+    std::function<Var(const Node&, const Vars& inputs, std::size_t input, const Var& scale)> scaled = {};
+  };
+
   /// The name in tables, definitions and messages. Renaming an op changes the random numbers of its calls.
   std::string name = {};
   std::string doc = {};  ///< One paragraph, with the formula.
   std::vector<InputSpec> inputs = {};
   /// The names of the outputs. An op with a varying number of outputs (split) has one name for all.
   std::vector<std::string> outputs = {"y"};
-  std::size_t results = 0;  ///< The number of outputs that `apply` returns. The others are for the gradient. 0: all.
   std::vector<AttributeSpec> attributes = {};
 
   /// The shape rule. Computes the type of each output from the types of the inputs and the attributes. `apply` first
@@ -135,9 +155,6 @@ struct Op {
   /// cannot handle the cotangents of all outputs. If there is no rule, or it returns no vars, `grad` differentiates
   /// `expand`. Without `expand`, `grad` throws Error. Not used if `differentiable` is false.
   std::function<Vars(const GradientCall&)> gradient = {};
-  /// The tangent rule. Records the Jacobian times the tangents and returns one var per output, of the output's type. A
-  /// var is empty if the tangent is 0 or `needs` is false. If there is no rule, `jvp` transposes the gradient rule.
-  std::function<Vars(const TangentCall&)> tangent = {};
   /// The batching rule. Records the call for all elements and returns all outputs, each with the batch as axis 0.
   /// Returns no vars at all if it does not support the call. If there is no rule, `vmap` aligns the inputs of
   /// elementwise ops, and maps the expansion of other ops.
@@ -149,22 +166,17 @@ struct Op {
   /// dropout, which is x itself outside mode train. Inputs are promoted and attributes complete. If `record` throws,
   /// `apply` removes the recorded nodes. If empty, `apply` uses record_call.
   std::function<Vars(Tape&, const Op&, const Vars&, const Attributes&)> record = {};
-  /// Records `addend + (the node's only output)` as one op that adds in place, or returns an empty var to decline.
-  /// Players call it if only a sum reads the output (Lowering::adds). `addend` has the output's type.
-  std::function<Var(const Node&, const Vars& inputs, const Var& addend)> accumulate = {};
-  /// Records the call with inputs[input] instead of inputs[input] * scale, and returns the only output, scaled to give
-  /// the same result. Returns an empty var if the scale varies along an axis that the op sums. Players call it if the
-  /// input is a product that Lowering::scales describes. The scale has the rank of the input.
-  std::function<Var(const Node&, const Vars& inputs, std::size_t input, const Var& scale)> scaled = {};
 
   // Traits.
   bool differentiable = true;  ///< If false, no gradient flows through the op (comparisons, argmax …).
   /// Whether the op draws random numbers. They are a function of the seed, the key of the site, the step and the
   /// element.
   bool random = false;
-  /// Whether the derivative differs from that of the expansion, which then only defines the value.
-  bool own_derivative = false;
   Lowering lowering = {};  ///< How players run the op.
+
+  // Few ops have these.
+  Derivative derivative = {};
+  Algebra algebra = {};
 
   /// Whether the op is input_op(), parameter_op() or constant_op(). These have no shape rule.
   bool is_source() const { return !shape; }

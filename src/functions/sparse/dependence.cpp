@@ -97,8 +97,8 @@ std::int64_t nodes_in(const DependenceCall& call) {
   const Node& node = call.node;
   if (!node.body) return 0;
   auto count = static_cast<std::int64_t>(node.body->size());
-  if (!node.op->lowering.steps) return count;
-  const std::int64_t length = node.op->lowering.steps(call.recorded()).length;
+  if (!node.op->lowering.body.steps) return count;
+  const std::int64_t length = node.op->lowering.body.steps(call.recorded()).length;
   return checked_multiply(count, length) ? count : std::numeric_limits<std::int64_t>::max();
 }
 }  // namespace
@@ -225,7 +225,7 @@ Dependences DependenceWalk::through_own_gradient(const DependenceCall& call) {
 Dependences DependenceWalk::through_expansion(const DependenceCall& call) {
   const Node& node = call.node;
   const std::int64_t nodes = nodes_in(call);
-  if (!node.op->expand || node.op->own_derivative || nodes > nodes_) return std::nullopt;
+  if (!node.op->expand || node.op->derivative.differs || nodes > nodes_) return std::nullopt;
   nodes_ -= nodes;
   Tape apart = tape_.blank();
   const auto in_site = apart.in_site(node.site);
@@ -238,7 +238,7 @@ Dependences DependenceWalk::through_expansion(const DependenceCall& call) {
     if (call.given[i]) inside.set(inputs[i].id(), call.given[i]);
   }
   std::vector<ValueId> read;
-  const Vars made = expansion({*node.op, node, apart, inputs});
+  const Vars made = expansion(node, apart, inputs);
   for (std::size_t k = 0; k < made.size(); ++k)
     if (call.read[k]) read.push_back(made[k].id());
   const std::vector<Dependence> found = inside.run(read);

@@ -64,7 +64,7 @@ struct DependenceCall {
   std::function<const Array*(std::size_t input)> known;
   IndexSets& sets;
 
-  OpCall recorded() const { return {*node.op, node.attributes, inputs, node.outputs, node.body.get(), node.site}; }
+  OpCall recorded() const { return {{node.attributes}, *node.op, inputs, node.outputs, node.body.get(), node.site}; }
 };
 /// The dependences of all outputs. Nothing if the rule does not apply.
 using Dependences = std::optional<std::vector<Dependence>>;

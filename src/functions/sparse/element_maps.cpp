@@ -37,13 +37,13 @@ bool moves_elements(const Op& op) {
   static const std::array<const Op*, 4> choices{&table.at("where"), &table.at("masked_fill"), &table.at("tril"),
                                                 &table.at("triu")};
   if (contains(choices, &op)) return true;
-  return op.lowering.parts || (op.lowering.any_dtype && !op.lowering.tile);
+  return op.lowering.layouts.parts || (op.lowering.dtypes.any && !op.lowering.tile);
 }
 
 /// Reads the map from the layout of a view. Plays nothing.
 Dependences through_view(const DependenceCall& call) {
   const std::vector<std::int64_t> places =
-      places_of(*call.node.op->lowering.view(call.recorded(), Layout::dense(call.inputs[0].shape)));
+      places_of(*call.node.op->lowering.view.output(call.recorded(), Layout::dense(call.inputs[0].shape)));
   std::vector<IndexSets::Id> ids;
   ids.reserve(places.size());
   for (const std::int64_t place : places) ids.push_back((*call.given[0])[place]);

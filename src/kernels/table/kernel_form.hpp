@@ -18,7 +18,7 @@ struct KernelForm {
   const std::vector<ValueType>& inputs;  ///< The list is shorter if trailing optional inputs are omitted.
   const std::vector<ValueType>& outputs;
   const Attributes& attributes;
-  const std::vector<Layout>& in;  ///< The inputs' layouts. Only kernels of ops with Lowering::strided_in read them.
+  const std::vector<Layout>& in;  ///< The inputs' layouts. Only kernels with Layouts::any_in read them.
   const std::vector<Layout>& out;
   const std::vector<bool>& fixed;  ///< See KernelCall::fixed.
   int threads = 1;

@@ -18,14 +18,14 @@ namespace {
 /// result of the call instead of the operand.
 Axes scalable_axes(const Tape& tape, const Node& node, std::size_t input) {
   Axes axes;
-  if (!node.op->scaled) return axes;
+  if (!node.op->algebra.scaled) return axes;
   Vars inputs;
   for (const ValueId& id : node.inputs) inputs.push_back(tape.var(id));
   const Shape& shape = inputs[input].shape();
   for (std::size_t i = 0; i < shape.size(); ++i) {
     Shape along = Shape::filled(shape.size(), 1);
     along[i] = shape[i];
-    if (!node.op->scaled(node, inputs, input, ones(tape, along, inputs[input].dtype())).empty())
+    if (!node.op->algebra.scaled(node, inputs, input, ones(tape, along, inputs[input].dtype())).empty())
       axes.push_back(static_cast<std::int64_t>(i));
   }
   return axes;

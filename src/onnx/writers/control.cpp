@@ -37,7 +37,7 @@ std::string in_steps(const WriteCall& call, const std::string& value, std::int64
 }
 
 Names scan(const WriteCall& call) {
-  const ScanForm form(call.attributes());
+  const ScanForm form(call.attributes);
   const Tape& step = *call.node.body;
   const std::vector<ValueId> given = step.inputs();
   const std::size_t sequences = form.sequences(), states = static_cast<std::size_t>(form.states),
@@ -74,7 +74,7 @@ Names scan(const WriteCall& call) {
       wanted.push_back(results[k]);
     }
   graph.write(step, wanted, names);
-  const WriteCall body{graph, call.node, {}, {}, {}, nullptr};
+  const WriteCall body{{call.attributes}, graph, call.node, {}, {}, {}, nullptr};
   Names results_bytes;
   for (std::size_t k = 0; k < wanted.size(); ++k) {
     const ValueType& type = step.type(wanted[k]);

@@ -18,7 +18,7 @@ Names checked_indices(const WriteCall& call) {
 }
 
 const char* reduction_of(const WriteCall& call) {
-  const xtape::Attribute* reduce = call.attributes().find("reduce");
+  const xtape::Attribute* reduce = call.attributes.find("reduce");
   if (reduce == nullptr) return "add";
   const std::string& name = std::get<std::string>(*reduce);
   return name == "set" ? "none" : name == "prod" ? "mul" : name == "amax" ? "max" : "min";
@@ -33,7 +33,7 @@ Names scatter_elements(const WriteCall& call) {
 Names scatter_slices(const WriteCall& call) {
   const auto rank = std::ssize(call.shape());
   const auto indexed = static_cast<std::int64_t>(call.shape(1).size());
-  const std::int64_t axis = call.attributes().find("axis") == nullptr ? 0 : call.axis();
+  const std::int64_t axis = call.attributes.find("axis") == nullptr ? 0 : call.axis();
   Integers to_front = {axis}, part_axes, back;
   for (std::int64_t i = 0; i < rank; ++i)
     if (i != axis) to_front.push_back(i);

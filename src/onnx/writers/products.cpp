@@ -100,12 +100,12 @@ WrittenAttributes windows_of(const ConvolutionGeometry& form) {
 
 Names conv(const WriteCall& call) {
   if (!is_floating(call.type().dtype)) return {};
-  return {call.add("Conv", call.inputs, windows_of({call.attributes(), call.shape(0), call.shape(1)}))};
+  return {call.add("Conv", call.inputs, windows_of({call.attributes, call.shape(0), call.shape(1)}))};
 }
 
 Names conv_transpose(const WriteCall& call) {
   if (!is_floating(call.type().dtype)) return {};
-  const ConvolutionGeometry form(call.attributes(), call.shape(0), call.shape(1));
+  const ConvolutionGeometry form(call.attributes, call.shape(0), call.shape(1));
   WrittenAttributes attributes = windows_of(form);
   Integers more = call.integers("output_padding");
   if (more.size() == 1) more.resize(form.n, more[0]);

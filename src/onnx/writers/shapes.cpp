@@ -105,7 +105,7 @@ Names padded(const WriteCall& call) {
   const Dtype wide = number_dtype(dtype);
   if (pads.empty()) return {call.inputs[0]};
   const std::string x = call.cast(call.inputs[0], dtype, wide);
-  return {call.cast(call.add("Pad", {x, call.list(pads), call.scalar(call.attributes().number("value"), wide)}), wide,
+  return {call.cast(call.add("Pad", {x, call.list(pads), call.scalar(call.attributes.number("value"), wide)}), wide,
                     dtype)};
 }
 

@@ -36,12 +36,12 @@ Vars expand_prelu(const ExpandCall& call) {
 
 Vars expand_softshrink(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const double lambda = number_of(call, "lambd");
+  const double lambda = call.number("lambd");
   return {where(x > lambda, x - lambda, where(x < -lambda, x + lambda, x * 0))};
 }
 
 Vars expand_glu(const ExpandCall& call) {
-  const Vars halves = split(call.inputs[0], 2, integer_of(call, "axis"));
+  const Vars halves = split(call.inputs[0], 2, call.integer("axis"));
   return {halves[0] * sigmoid(halves[1])};
 }
 
@@ -49,7 +49,7 @@ const ComposedRow activation_rows[] = {
     {"elu",
      "x",
      "x where x > 0, else alpha * (exp(x) - 1) (Clevert et al., 2015).",
-     [](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], number_of(call, "alpha"), 1)}; },
+     [](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], call.number("alpha"), 1)}; },
      {{{"alpha", "The limit for x towards -inf is -alpha.", 1}}}},
     {"selu", "x",
      "1.0507… times elu with alpha 1.6732…, which keeps mean 0 and variance 1 from layer to layer (Klambauer et al., "
@@ -59,7 +59,7 @@ const ComposedRow activation_rows[] = {
      "x",
      "x where x > 0, else alpha * (exp(x / alpha) - 1) (Barron, 2017).",
      [](const ExpandCall& call) {
-       const double alpha = number_of(call, "alpha");
+       const double alpha = call.number("alpha");
        return Vars{exponential_unit(call.inputs[0], alpha, alpha)};
      },
      {{{"alpha", "The limit for x towards -inf is -alpha. Must not be 0.", 1}}}},
@@ -68,7 +68,7 @@ const ComposedRow activation_rows[] = {
      "x where x > 0, else negative_slope * x (Maas et al., 2013).",
      [](const ExpandCall& call) {
        const Var& x = call.inputs[0];
-       return Vars{where(x > 0, x, x * number_of(call, "negative_slope"))};
+       return Vars{where(x > 0, x, x * call.number("negative_slope"))};
      },
      {{{"negative_slope", "The slope for negative x.", 0.01}}}},
     {"hardswish", "x", "x * clip(x + 3, 0, 6) / 6 (Howard et al., 2019).",
@@ -78,9 +78,7 @@ const ComposedRow activation_rows[] = {
     {"hardtanh",
      "x",
      "clip(x, min_val, max_val). The gradient is that of clip.",
-     [](const ExpandCall& call) {
-       return Vars{clip(call.inputs[0], number_of(call, "min_val"), number_of(call, "max_val"))};
-     },
+     [](const ExpandCall& call) { return Vars{clip(call.inputs[0], call.number("min_val"), call.number("max_val"))}; },
      {{{"min_val", "The lower bound.", -1}, {"max_val", "The upper bound.", 1}}}},
     {"relu6", "x", "clip(x, 0, 6). The gradient is that of clip.",
      [](const ExpandCall& call) { return Vars{clip(call.inputs[0], 0, 6)}; }},
@@ -97,7 +95,7 @@ const ComposedRow activation_rows[] = {
      "x where |x| > lambd, else 0.",
      [](const ExpandCall& call) {
        const Var& x = call.inputs[0];
-       return Vars{masked_fill(x, abs(x) <= number_of(call, "lambd"), 0)};
+       return Vars{masked_fill(x, abs(x) <= call.number("lambd"), 0)};
      },
      {{{"lambd", "Elements with |x| <= lambd become 0.", 0.5}}}},
     {"softshrink",
@@ -110,7 +108,7 @@ const ComposedRow activation_rows[] = {
      "x where x > threshold, else `value`. NaN stays NaN.",
      [](const ExpandCall& call) {
        const Var& x = call.inputs[0];
-       return Vars{masked_fill(x, x <= number_of(call, "threshold"), number_of(call, "value"))};
+       return Vars{masked_fill(x, x <= call.number("threshold"), call.number("value"))};
      },
      {{{"threshold", "Elements that are not larger become `value`.", 0}, {"value", "The replacement.", 0}}}},
 };

@@ -52,7 +52,7 @@ const Op& softmax_grad_op() {
     op.expand = [](const ExpandCall& call) {
       const Var& y = call.inputs[0];
       const Var& dy = call.inputs[1];
-      return Vars{y * (dy - sum(dy * y, {call.attributes().get<std::int64_t>("axis")}, true))};
+      return Vars{y * (dy - sum(dy * y, {call.integer("axis")}, true))};
     };
     return op;
   }();
@@ -65,11 +65,9 @@ const Op& softmax_op() {
                           "y = exp(x - max x) / sum exp(x - max x) along `axis`: numbers that are not negative and "
                           "sum to 1. A row of -inf (a fully masked row) gives zeros, and its gradient is 0.",
                           {{"x", Accept::floating}});
-    op.expand = [](const ExpandCall& call) {
-      return Vars{expanded_softmax(call.inputs[0], call.attributes().get<std::int64_t>("axis"))};
-    };
+    op.expand = [](const ExpandCall& call) { return Vars{expanded_softmax(call.inputs[0], call.integer("axis"))}; };
     op.gradient = [](const GradientCall& call) {
-      return apply(softmax_grad_op(), {call.outputs[0], call.cotangent()}, call.attributes());
+      return apply(softmax_grad_op(), {call.outputs[0], call.cotangent()}, call.attributes);
     };
     return op;
   }();
@@ -100,7 +98,7 @@ const Op& log_softmax_grad_op() {
     op.expand = [](const ExpandCall& call) {
       const Var& y = call.inputs[0];
       const Var& dy = call.inputs[1];
-      return Vars{dy - exp(y) * sum(dy, {call.attributes().get<std::int64_t>("axis")}, true)};
+      return Vars{dy - exp(y) * sum(dy, {call.integer("axis")}, true)};
     };
     return op;
   }();
@@ -116,11 +114,11 @@ const Op& log_softmax_op() {
                       {{"x", Accept::floating}});
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
-      const auto axis = call.attributes().get<std::int64_t>("axis");
+      const auto axis = call.integer("axis");
       return Vars{x.size(axis) == 0 ? zeros_like(x) : log_softmax_parts(x, axis).first};
     };
     op.gradient = [](const GradientCall& call) {
-      return apply(log_softmax_grad_op(), {call.outputs[0], call.cotangent()}, call.attributes());
+      return apply(log_softmax_grad_op(), {call.outputs[0], call.cotangent()}, call.attributes);
     };
     return op;
   }();

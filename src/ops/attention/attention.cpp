@@ -80,10 +80,10 @@ const InputSpec mask_input{"mask", Accept::mask, Arity::optional};
 /// Applies dropout to `x` with the random numbers of the site key in the attributes. Returns `x` itself if the rate is
 /// 0. Like the kernel, it drops elements in every mode of the tape.
 Var drop(const ExpandCall& call, const Var& x) {
-  const double rate = call.attributes().get<double>("rate");
+  const double rate = call.number("rate");
   if (rate == 0) return x;
   Site site = call.node.site;
-  site.key = std::bit_cast<std::uint64_t>(call.attributes().get<std::int64_t>("draws"));
+  site.key = std::bit_cast<std::uint64_t>(call.integer("draws"));
   Tape tape = call.tape;  // another handle of the same tape
   const auto in_site = tape.in_site(site);
   return record_call(tape, builtin_ops().at("dropout"), {x}, {{"rate", rate}})[0];
@@ -91,8 +91,8 @@ Var drop(const ExpandCall& call, const Var& x) {
 
 /// Returns the softmax of the scaled and masked scores.
 Var weights(const ExpandCall& call) {
-  const double scale = call.attributes().get<double>("scale");
-  Var scores = einsum(call.attributes().get<std::string>("scores"), Vars{call.inputs[0], call.inputs[1]});
+  const double scale = call.number("scale");
+  Var scores = einsum(call.text("scores"), Vars{call.inputs[0], call.inputs[1]});
   if (scale != 1) scores = scores * scale;
   if (call.inputs.size() == call.op.inputs.size())
     scores = masked_fill(scores, call.inputs.back(), -std::numeric_limits<double>::infinity());
@@ -104,7 +104,7 @@ Vars batch_heads(const BatchCall& call) {
   const std::size_t arrays = call.op.inputs.size() - 1;  // all inputs except the mask
   Vars inputs = call.all_whole();
   inputs.resize(arrays);
-  Attributes attributes = call.attributes();
+  Attributes attributes = call.attributes;
   for (const char* name : {"scores", "outputs"})
     attributes.set(name, with_axis(attributes.get<std::string>(name), 0, 0, 0));
   if (call.inputs.size() > arrays) {
@@ -141,21 +141,20 @@ const Op& attention_grad_op() {
       .batch = batch_heads,
       .expand =
           [](const ExpandCall& call) {
-            const AttentionLabels of = labels_of_attention(call.attributes());
+            const AttentionLabels of = labels_of_attention(call.attributes);
             const Var& dy = call.inputs[3];
             const Var p = weights(call);
             const Var dp = drop(call, einsum(of.y + "," + of.v + "->" + of.scores, Vars{dy, call.inputs[2]}));
-            const Var ds = p * (dp - sum(dp * p, {-1}, true)) * call.attributes().get<double>("scale");
+            const Var ds = p * (dp - sum(dp * p, {-1}, true)) * call.number("scale");
             return Vars{einsum(of.scores + "," + of.k + "->" + of.q, Vars{ds, call.inputs[1]}),
                         einsum(of.scores + "," + of.q + "->" + of.k, Vars{ds, call.inputs[0]}),
                         einsum(of.scores + "," + of.y + "->" + of.v, Vars{drop(call, p), dy})};
           },
       .random = true,
       .lowering = {.kernel = kernel_by_name,
-                   .strided_in = true,
-                   .strided_out = true,
-                   .widens = {0, 1, 2, 3},
-                   .flops = [](const OpCall& call) { return flops_of(call, 3, 2); }}};  // scores, dq, dk; dweights, dv
+                   .layouts = {.any_in = true, .any_out = true},
+                   .dtypes = {.widens = {0, 1, 2, 3}},
+                   .cost = {[](const OpCall& call) { return flops_of(call, 3, 2); }}}};  // scores, dq, dk; dweights, dv
   return entry;
 }
 
@@ -180,7 +179,7 @@ const Op& attention_op() {
           [](const GradientCall& call) {
             Vars operands = call.inputs;
             operands.insert(operands.begin() + 3, call.cotangent());
-            Vars gradients = record_call(call.inputs[0].tape(), attention_grad_op(), operands, call.attributes());
+            Vars gradients = record_call(call.inputs[0].tape(), attention_grad_op(), operands, call.attributes);
             gradients.resize(call.inputs.size());
             return gradients;
           },
@@ -188,14 +187,13 @@ const Op& attention_op() {
       .expand =
           [](const ExpandCall& call) {
             const Var y = drop(call, weights(call));
-            return Vars{einsum(call.attributes().get<std::string>("outputs"), Vars{y, call.inputs[2]})};
+            return Vars{einsum(call.text("outputs"), Vars{y, call.inputs[2]})};
           },
       .random = true,
       .lowering = {.kernel = kernel_by_name,
-                   .strided_in = true,
-                   .strided_out = true,
-                   .widens = {0, 1, 2},
-                   .flops = [](const OpCall& call) { return flops_of(call, 1, 1); }}};
+                   .layouts = {.any_in = true, .any_out = true},
+                   .dtypes = {.widens = {0, 1, 2}},
+                   .cost = {[](const OpCall& call) { return flops_of(call, 1, 1); }}}};
   return entry;
 }
 }  // namespace

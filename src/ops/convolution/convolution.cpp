@@ -77,7 +77,7 @@ Var by_winograd(const Geometry& g, const Var& x, const Var& weight, const Intege
 
 Vars expand_conv(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
-  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  const Geometry g(call.attributes, x.shape(), weight.shape());
   const Var y = by_winograd(g, x, weight, g.before, g.after, false);
   return {y.empty() ? g.product(extended(x, 2, g.before, g.after), weight, "oc") : y};
 }
@@ -163,7 +163,7 @@ class Phases {
 /// are computed and folded.
 Vars expand_transpose(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
-  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  const Geometry g(call.attributes, x.shape(), weight.shape());
   const Shape& result = call.node.outputs[0].shape;
   constexpr std::int64_t most_phases = 8;
   std::int64_t phases = 1;
@@ -205,7 +205,7 @@ Var weight_gradient(const Geometry& g, const Var& input, const Var& result) {
 
 Vars conv_gradient(const GradientCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1], dy = call.cotangent();
-  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  const Geometry g(call.attributes, x.shape(), weight.shape());
   Vars gradients(2);
   if (call.needs[0]) {
     // The gradient is as large as x. It has zeros at the elements that no window reaches.
@@ -222,7 +222,7 @@ Vars conv_gradient(const GradientCall& call) {
 
 Vars transpose_gradient(const GradientCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1], dy = call.cotangent();
-  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  const Geometry g(call.attributes, x.shape(), weight.shape());
   Vars gradients(2);
   if (call.needs[0]) {
     const Var all = apply(conv_op(), {dy, weight}, g.attributes())[0];

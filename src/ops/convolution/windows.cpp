@@ -62,18 +62,18 @@ const Op& windows_op() {
       .gradient =
           [](const GradientCall& call) {
             const Shape& shape = call.inputs[0].shape();
-            const Slide slide(call.attributes(), call.attributes().get<std::int64_t>("size"), shape.size());
+            const Slide slide(call.attributes, call.integer("size"), shape.size());
             return Vars{fold(call.cotangent(), slide.place(), shape[slide.axis], slide.stride, slide.dilation)};
           },
       .batch = batch_along(),
-      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
-        const Slide slide = slide_of_windows(call);
-        Layout result{call.outputs[0].shape, layout.strides, layout.offset};
-        // With fewer than two elements, the step may be too large for 64-bit arithmetic and is not needed.
-        result.strides.push_back(slide.size > 1 ? layout.strides[slide.axis] * slide.dilation : 0);
-        if (result.shape[slide.axis] > 1) result.strides[slide.axis] *= slide.stride;
-        return std::optional<Layout>(result);
-      }}};
+      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+                     const Slide slide = slide_of_windows(call);
+                     Layout result{call.outputs[0].shape, layout.strides, layout.offset};
+                     // With fewer than two elements, the step may be too large for 64-bit arithmetic and is not needed.
+                     result.strides.push_back(slide.size > 1 ? layout.strides[slide.axis] * slide.dilation : 0);
+                     if (result.shape[slide.axis] > 1) result.strides[slide.axis] *= slide.stride;
+                     return std::optional<Layout>(result);
+                   }}}};
   return entry;
 }
 
@@ -134,15 +134,14 @@ const Op& fold_op() {
       .gradient =
           [](const GradientCall& call) {
             const Var &x = call.inputs[0], dy = call.cotangent();
-            const Slide slide(call.attributes(), x.size(-1), dy.rank());
+            const Slide slide(call.attributes, x.size(-1), dy.rank());
             return Vars{windows(dy, slide.place(), slide.size, slide.stride, slide.dilation)};
           },
       .batch = batch_along("axis", true),
       .expand =
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
-            return Vars{folded(x, {call.attributes(), x.size(-1), x.rank() - 1},
-                               call.attributes().get<std::int64_t>("length"))};
+            return Vars{folded(x, {call.attributes, x.size(-1), x.rank() - 1}, call.integer("length"))};
           }};
   return entry;
 }

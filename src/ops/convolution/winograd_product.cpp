@@ -51,13 +51,13 @@ std::vector<ValueType> winograd_shape(const OpCall& call) {
 
 Vars expand_winograd(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
-  const auto& padding = call.attributes().get<Integers>("padding");
+  const auto& padding = call.integers("padding");
   const auto middle = padding.begin() + static_cast<std::ptrdiff_t>(padding.size() / 2);
   const ConvolutionGeometry g(
       {{"stride", Integers{1}}, {"padding", Integers{0}}, {"dilation", Integers{1}}, {"groups", std::int64_t{1}}},
       x.shape(), weight.shape());
   const Var padded = extended(x, 2, {padding.begin(), middle}, {middle, padding.end()});
-  if (!call.attributes().get<bool>("adjoint")) return {g.product(padded, weight, "oc")};
+  if (!call.flag("adjoint")) return {g.product(padded, weight, "oc")};
   return {g.product(padded, flip(weight, g.n == 1 ? Axes{2} : Axes{2, 3}), "co")};
 }
 
@@ -97,7 +97,7 @@ const Op& winograd_conv_op() {
                      {"adjoint", AttributeType::boolean, "If true, the weight is flipped.", false}},
       .shape = winograd_shape,
       .expand = expand_winograd,
-      .lowering = {.kernel = kernel_by_name, .flops = winograd_flops}};
+      .lowering = {.kernel = kernel_by_name, .cost = {winograd_flops}}};
   return entry;
 }
 }  // namespace

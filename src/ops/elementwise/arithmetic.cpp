@@ -123,7 +123,7 @@ const UnaryRow unary_rows[] = {
 
 Op add_op() {
   Op op = binary("add", "a + b. Integers wrap.", add_gradient);
-  op.lowering.adds = true;
+  op.algebra.adds = true;
   return op;
 }
 }  // namespace

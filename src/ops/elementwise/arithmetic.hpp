@@ -48,7 +48,7 @@ inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient
   op.gradient = gradient;
   op.record = record;
   op.differentiable = gradient != nullptr;
-  op.lowering.overwrites = {0, 1};
+
   return op;
 }
 
@@ -79,7 +79,7 @@ inline Op unary(const UnaryRow& row, const std::vector<InputSpec>& inputs = {{"x
   op.inputs = inputs;
   op.shape = shape;
   op.lowering.tile = tile_by_name;
-  op.lowering.overwrites = {0};
+
   op.record = row.record;
   op.differentiable = row.gradient != nullptr;
   if (op.differentiable)

@@ -33,7 +33,6 @@ Op logic(const char* name, const char* doc, const char* inputs) {
   op.shape = same_dtype;
   op.lowering.tile = tile_by_name;
   op.differentiable = false;
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) op.lowering.overwrites.push_back(static_cast<int>(i));
   return op;
 }
 
@@ -70,9 +69,9 @@ Vars expand_nan_to_num(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   const double most = greatest(call.node.outputs[0].dtype);
   const auto or_finite = [&](double value) { return std::min(std::max(value, -most), most); };
-  Var y = masked_fill(x, x != x, number_of(call, "nan"));
-  y = masked_fill(y, x == inf, or_finite(number_of(call, "posinf")));
-  return {masked_fill(y, x == -inf, or_finite(number_of(call, "neginf")))};
+  Var y = masked_fill(x, x != x, call.number("nan"));
+  y = masked_fill(y, x == inf, or_finite(call.number("posinf")));
+  return {masked_fill(y, x == -inf, or_finite(call.number("neginf")))};
 }
 
 /// Interpolates from the nearer end, so that the result is exact at both ends.

@@ -74,7 +74,7 @@ const Op& gelu_grad_op() {
       .expand =
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
-            if (tanh_form(call.attributes().get<std::string>("approximate"))) {
+            if (tanh_form(call.text("approximate"))) {
               const Var t = tanh(tanh_argument(x));
               const Var slope = gelu_scale * (1 + 3 * gelu_cubic * square(x));
               return Vars{call.inputs[1] * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * slope)};
@@ -83,7 +83,7 @@ const Op& gelu_grad_op() {
             const Var density = exp(square(x) * -0.5) * (M_SQRT1_2 * 0.5 * M_2_SQRTPI);
             return Vars{call.inputs[1] * (below + x * density)};
           },
-      .lowering = {.tile = tile_by_name, .overwrites = {0, 1}}};
+      .lowering = {.tile = tile_by_name}};
   return entry;
 }
 
@@ -98,15 +98,15 @@ const Op& gelu_op() {
       .shape = gelu_type,
       .gradient =
           [](const GradientCall& call) {
-            return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());
+            return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes);
           },
       .expand =
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
-            const bool by_tanh = tanh_form(call.attributes().get<std::string>("approximate"));
+            const bool by_tanh = tanh_form(call.text("approximate"));
             return Vars{0.5 * x * (1 + (by_tanh ? tanh(tanh_argument(x)) : erf(x * M_SQRT1_2)))};
           },
-      .lowering = {.tile = tile_by_name, .overwrites = {0}}};
+      .lowering = {.tile = tile_by_name}};
   return entry;
 }
 

@@ -30,7 +30,7 @@ const Op& where_op() {
             if (call.needs[2]) gradients[2] = sum_to(where(condition, 0, g), call.inputs[2].shape());
             return gradients;
           },
-      .lowering = {.tile = tile_by_name, .overwrites = {0, 1, 2}}};
+      .lowering = {.tile = tile_by_name}};
   return entry;
 }
 
@@ -52,10 +52,10 @@ const Op& masked_fill_op() {
       .expand =
           [](const ExpandCall& call) {
             Tape tape = call.tape;
-            const Var value = tape.constant(call.attributes().number("value"), call.inputs[0].dtype());
+            const Var value = tape.constant(call.attributes.number("value"), call.inputs[0].dtype());
             return Vars{where(call.inputs[1], value, call.inputs[0])};
           },
-      .lowering = {.tile = tile_by_name, .overwrites = {0}}};
+      .lowering = {.tile = tile_by_name}};
   return entry;
 }
 
@@ -76,7 +76,7 @@ const Op& cast_op() {
         if (inputs[0].dtype() == attributes.get<Dtype>("dtype")) return inputs;
         return record_call(tape, self, inputs, attributes);
       },
-      .lowering = {.tile = tile_by_name, .casts = true}};
+      .lowering = {.tile = tile_by_name, .dtypes = {.casts = true}}};
   return entry;
 }
 }  // namespace
@@ -134,7 +134,7 @@ const Op& clip_op() {
       .gradient =
           [](const GradientCall& call) {
             const Var& x = call.inputs[0];
-            const Attributes& bounds = call.attributes();
+            const Attributes& bounds = call.attributes;
             const Var inside = (x >= bounds.number("low").real()) & (x <= bounds.number("high").real());
             return Vars{where(inside, call.cotangent(), 0)};
           },
@@ -144,12 +144,12 @@ const Op& clip_op() {
             return with_number(computed_in(dtype), [&](auto scalar) {
               using T = decltype(scalar);
               Tape tape = call.tape;
-              const Var low = tape.constant(clip_bound<T>(call.attributes(), "low"), dtype);
+              const Var low = tape.constant(clip_bound<T>(call.attributes, "low"), dtype);
               const Var above = maximum(call.inputs[0], low);
-              return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes(), "high"), dtype))};
+              return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes, "high"), dtype))};
             });
           },
-      .lowering = {.tile = tile_by_name, .overwrites = {0}}};
+      .lowering = {.tile = tile_by_name}};
   return entry;
 }
 }  // namespace

@@ -115,7 +115,7 @@ Op polygamma_op() {
   };
   op.differentiable = true;
   op.gradient = [](const GradientCall& call) {
-    return Vars{call.cotangent() * polygamma(call.attributes().get<std::int64_t>("n") + 1, call.inputs[0])};
+    return Vars{call.cotangent() * polygamma(call.integer("n") + 1, call.inputs[0])};
   };
   op.lowering.tile = [](const KernelCall& call) {
     return tile_of(polygamma, static_cast<double>(call.integer("n")), call.dtype(0));

@@ -14,7 +14,7 @@ Shape bags_shape(const Shape& indices, const Shape& weight) {
 }
 
 std::vector<ValueType> embedding_bag_shape(const OpCall& call) {
-  const auto& mode = call.attributes.get<std::string>("mode");
+  const auto& mode = call.text("mode");
   if (mode != "sum" && mode != "mean") throw Error("mode '" + mode + "' must be 'sum' or 'mean'");
   if (call.shape(0).empty() || call.shape(1).empty())
     throw ShapeError("indices of shape " + to_string(call.shape(0)) + " and weight of shape " +
@@ -38,7 +38,7 @@ Vars expand_embedding_bag(const ExpandCall& call) {
     rows = rows * reshape(call.inputs[2], factors);
   }
   const Var total = sum(rows, {within});
-  if (call.attributes().get<std::string>("mode") == "sum") return {total};
+  if (call.text("mode") == "sum") return {total};
   return {total / static_cast<double>(std::max<std::int64_t>(1, indices.size(-1)))};
 }
 
@@ -60,7 +60,7 @@ Vars batch_embedding_bag(const BatchCall& call) {
   if (call.mapped[1]) return {};
   Vars inputs = {call.whole(0), call.inputs[1]};
   if (call.inputs.size() > 2) inputs.push_back(call.whole(2));
-  return record_call(call.tape, call.op, inputs, call.attributes());
+  return record_call(call.tape, call.op, inputs, call.attributes);
 }
 
 const Op& embedding_bag_op() {
@@ -76,13 +76,13 @@ const Op& embedding_bag_op() {
       .attributes = {{"mode", AttributeType::text, R"("sum" or "mean". Only "sum" accepts per_sample_weights.)",
                       std::string("mean")}},
       .shape = embedding_bag_shape,
-      .tangent = embedding_bag_tangent,
       .batch = batch_embedding_bag,
       .expand = expand_embedding_bag,
-      .lowering = {.kernel = kernel_by_name, .flops = [](const OpCall& call) {
-                     const auto rows = static_cast<double>(call.shape(0).back());
-                     return 2 * rows * static_cast<double>(count_of(call.outputs[0].shape));
-                   }}};
+      .lowering = {.kernel = kernel_by_name, .cost = {[](const OpCall& call) {
+                                               const auto rows = static_cast<double>(call.shape(0).back());
+                                               return 2 * rows * static_cast<double>(count_of(call.outputs[0].shape));
+                                             }}},
+      .derivative = {.tangent = embedding_bag_tangent}};
   return entry;
 }
 }  // namespace

@@ -89,8 +89,8 @@ Vars gradient_of_product(const GradientCall& call, const Places& at) {
 }
 
 Vars gradient_of_reduction(const GradientCall& call) {
-  const auto& reduce = call.attributes().get<std::string>("reduce");
-  const Places at(call.attributes(), call.inputs[1]);
+  const auto& reduce = call.text("reduce");
+  const Places at(call.attributes, call.inputs[1]);
   return reduce == "set"    ? gradient_of_set(call, at)
          : reduce == "prod" ? gradient_of_product(call, at)
                             : gradient_of_extreme(call, at);
@@ -104,7 +104,7 @@ Vars batch_index_reduce(const BatchCall& call) {
   flat[0] = flat[0] * call.size;  // no overflow, because the tape has the array
   const Var first = with_rank(iota(call.tape, {call.size}) * size, indices.rank());
   const Var rows = checked_indices(indices, size, false) + first;
-  const auto& reduce = call.attributes().get<std::string>("reduce");
+  const auto& reduce = call.text("reduce");
   return {reshape(index_reduce(reshape(x, flat), rows, part, reduce), x.shape())};
 }
 
@@ -126,7 +126,7 @@ Op reduction_op(const char* name, const char* doc) {
   op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
     return record_call(tape, self, {inputs[0], cast(inputs[1], Dtype::int64), inputs[2]}, attributes);
   };
-  op.lowering.overwrites = {0};
+
   return op;
 }
 

@@ -50,7 +50,7 @@ void require_part(const Shape& part, const Shape& wanted) {
 
 using Adjoint = Var (*)(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
 
-/// For Op::accumulate. If x is the result of `zeros`, records the call with the addend in place of x.
+/// For Op::Algebra::accumulate. If x is the result of `zeros`, records the call with the addend in place of x.
 std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoint record) {
   return [record](const Node& node, const Vars& inputs, const Var& addend) {
     if (inputs[0].node().op != &zeros_op()) return Var();
@@ -72,7 +72,7 @@ Var scaled_take(const Node& node, const Vars& inputs, std::size_t input, const V
 
 /// Returns the axis of the call after the batch is added as axis 0 of x.
 std::size_t axis_behind_batch(const BatchCall& call) {
-  return normal_axis(call.attributes().get<std::int64_t>("axis"), call.rank()) + 1;
+  return normal_axis(call.integer("axis"), call.rank()) + 1;
 }
 
 /// Converts indices [b, …] of slices of x [b, …, n, …] along `axis` to the form for gather and scatter_add: [b, …,
@@ -116,12 +116,12 @@ const Op& take_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+            const std::int64_t axis = call.integer("axis");
             return Vars{index_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
       .batch = batch_take,
-      .scaled = scaled_take,
-      .lowering = {.kernel = kernel_by_name, .any_dtype = true, .picks = true}};
+      .lowering = {.kernel = kernel_by_name, .dtypes = {.any = true}, .cost = {.picks = true}},
+      .algebra = {.scaled = scaled_take}};
   return entry;
 }
 
@@ -141,12 +141,12 @@ const Op& gather_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+            const std::int64_t axis = call.integer("axis");
             return Vars{scatter_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
       .batch = batch_along(),
       .record = record_on_reached,
-      .lowering = {.kernel = kernel_by_name, .any_dtype = true, .picks = true}};
+      .lowering = {.kernel = kernel_by_name, .dtypes = {.any = true}, .cost = {.picks = true}}};
   return entry;
 }
 
@@ -165,7 +165,7 @@ Op adjoint_op(const char* name, const char* doc) {
   op.doc = doc;
   op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
   op.attributes = axis_attribute();
-  op.lowering.overwrites = {0};
+
   return op;
 }
 
@@ -187,11 +187,11 @@ const Op& index_add_op() {
     };
     op.lowering.kernel = kernel_by_name;
     op.gradient = [](const GradientCall& call) {
-      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+      const std::int64_t axis = call.integer("axis");
       return Vars{call.cotangent(), Var(), take(call.cotangent(), call.inputs[1], axis)};
     };
     op.batch = batch_index_add;
-    op.accumulate = instead_of_zeros(index_add);
+    op.algebra.accumulate = instead_of_zeros(index_add);
     return op;
   }();
   return entry;
@@ -211,12 +211,12 @@ const Op& scatter_add_op() {
     };
     op.lowering.kernel = kernel_by_name;
     op.gradient = [](const GradientCall& call) {
-      const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
+      const std::int64_t axis = call.integer("axis");
       return Vars{call.cotangent(), Var(), gather(call.cotangent(), axis, call.inputs[1])};
     };
     op.batch = batch_along();
     op.record = record_on_reached;
-    op.accumulate = instead_of_zeros(scatter_add);
+    op.algebra.accumulate = instead_of_zeros(scatter_add);
     return op;
   }();
   return entry;
@@ -242,11 +242,11 @@ const Op& one_hot_op() {
       .expand =
           [](const ExpandCall& call) {
             const Var& indices = call.inputs[0];
-            const std::int64_t classes = call.attributes().get<std::int64_t>("classes");
+            const std::int64_t classes = call.integer("classes");
             const bool beyond_int32 = classes > std::int64_t{1} << 31;
             const Var hits = expand_dims(indices, -1) ==
                              iota(call.tape, {classes}, 0, beyond_int32 ? Dtype::int64 : indices.dtype());
-            return Vars{cast(hits, call.attributes().get<Dtype>("dtype"))};
+            return Vars{cast(hits, call.get<Dtype>("dtype"))};
           },
       .differentiable = false};
   return entry;

@@ -102,9 +102,9 @@ double ragged_flops(const OpCall& call) {
 
 Lowering ragged_lowering(Kernel (*make)(const KernelForm&)) {
   return {.kernel = [make](const KernelCall& call) { return make(form_of(call, call.attributes)); },
-          .strided_in = true,
-          .widens = {0, 1},
-          .flops = ragged_flops};
+          .layouts = {.any_in = true},
+          .dtypes = {.widens = {0, 1}},
+          .cost = {ragged_flops}};
 }
 
 const Op& ragged_dot_op() {

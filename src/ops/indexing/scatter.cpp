@@ -38,25 +38,25 @@ Vars expand_gather_nd(const ExpandCall& call) {
 Vars expand_scatter_nd(const ExpandCall& call) {
   const Var &x = call.inputs[0], &indices = call.inputs[1];
   const Var y = combined_at(joined_axes(x, indices.size(-1)), flat_indices(indices, x.shape()), call.inputs[2],
-                            call.attributes().get<std::string>("reduce"));
+                            call.text("reduce"));
   return {reshape(y, x.shape())};
 }
 
 /// Expands the op on the part of x that the indices reach.
 Vars expand_scatter_reduce(const ExpandCall& call) {
   const Var &x = call.inputs[0], &indices = call.inputs[1];
-  const auto axis = static_cast<std::int64_t>(normal_axis(integer_of(call, "axis"), x.rank()));
+  const auto axis = static_cast<std::int64_t>(normal_axis(call.integer("axis"), x.rank()));
   const Shape reached = reached_shape(x.shape(), indices.shape(), axis);
   const bool all = reached == x.shape();
   const std::vector<std::int64_t> from(x.rank(), 0), to(reached.begin(), reached.end());
   const Var y = combined_at(all ? x : slice(x, from, to), checked_indices(indices, x.size(axis)), call.inputs[2],
-                            call.attributes().get<std::string>("reduce"), flag_of(call, "include_self"), axis);
+                            call.text("reduce"), call.flag("include_self"), axis);
   return {all ? y : update_slice(x, y, from)};
 }
 
 Vars expand_take_along_axis(const ExpandCall& call) {
   Var x = call.inputs[0], indices = call.inputs[1];
-  const std::size_t axis = normal_axis(integer_of(call, "axis"), x.rank());
+  const std::size_t axis = normal_axis(call.integer("axis"), x.rank());
   const std::int64_t size = x.shape()[axis];
   Shape of_x = call.node.outputs[0].shape, of_indices = of_x;
   of_x[axis] = size;
@@ -67,7 +67,7 @@ Vars expand_take_along_axis(const ExpandCall& call) {
 
 Vars expand_index_select(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const std::int64_t axis = integer_of(call, "axis");
+  const std::int64_t axis = call.integer("axis");
   return {take(x, checked_indices(call.inputs[1], x.size(axis)), axis)};
 }
 

@@ -9,7 +9,7 @@ namespace xtape {
 
 namespace {
 std::int64_t segments_of(const ExpandCall& call) {
-  return integer_of(call, "num_segments");
+  return call.integer("num_segments");
 }
 Var ids_of(const ExpandCall& call) {
   return checked_indices(call.inputs[1], segments_of(call));
@@ -64,8 +64,8 @@ Var first_true(const Var& mask, std::int64_t size) {
 
 Vars expand_nonzero(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const std::int64_t fill = integer_of(call, "fill_value");
-  Var place = first_true(x.dtype() == Dtype::boolean ? x : x != 0, integer_of(call, "size"));
+  const std::int64_t fill = call.integer("fill_value");
+  Var place = first_true(x.dtype() == Dtype::boolean ? x : x != 0, call.integer("size"));
   const Var missing = place < 0;
   Vars along(x.rank());
   for (std::size_t i = x.rank(); i-- > 0;) {
@@ -79,9 +79,9 @@ Vars expand_nonzero(const ExpandCall& call) {
 Vars expand_masked_select(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   const std::int64_t count = count_of(x.shape());
-  const Literal fill = call.attributes().number("fill_value");
+  const Literal fill = call.attributes.number("fill_value");
   if (count == 0) return {full(call.tape, call.node.outputs[0].shape, fill, x.dtype())};
-  const Var place = first_true(broadcast_to(call.inputs[1], x.shape()), integer_of(call, "size"));
+  const Var place = first_true(broadcast_to(call.inputs[1], x.shape()), call.integer("size"));
   return {where(place < 0, full(call.tape, {}, fill, x.dtype()), take(reshape(x, {count}), maximum(place, 0)))};
 }
 

@@ -116,7 +116,7 @@ const Op& slice_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const OpCall forward{call.op, call.attributes(), {call.inputs[0].type()}, {}, nullptr, {}};
+            const OpCall forward{{call.attributes}, call.op, {call.inputs[0].type()}, {}, nullptr, {}};
             std::vector<std::int64_t> start, step;
             for (const AxisRange& range : slice_of(forward)) {
               start.push_back(range.count > 0 ? range.start : 0);
@@ -125,9 +125,9 @@ const Op& slice_op() {
             return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
           },
       .batch = batch_per_axis({{"start", 0}, {"stop", open_end}, {"step", 1}}),
-      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
-        return std::optional<Layout>(layout_of(slice_of(call), layout));
-      }}};
+      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+                     return std::optional<Layout>(layout_of(slice_of(call), layout));
+                   }}}};
   return entry;
 }
 
@@ -148,10 +148,10 @@ const Op& update_slice_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const auto& start = call.attributes().get<std::vector<std::int64_t>>("start");
-            const auto& step = call.attributes().get<std::vector<std::int64_t>>("step");
-            const OpCall forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()},
-                                 {},      nullptr,           {}};
+            const auto& start = call.integers("start");
+            const auto& step = call.integers("step");
+            const OpCall forward{{call.attributes}, call.op, {call.inputs[0].type(), call.inputs[1].type()}, {},
+                                 nullptr,           {}};
             std::vector<std::int64_t> first, stop, by;
             for (const AxisRange& range : update_of(forward)) {
               const std::int64_t last = range.start + (range.count - 1) * range.step;
@@ -177,9 +177,8 @@ const Op& update_slice_op() {
                          }};
                        },
                    .overwrites = {0},
-                   .strided_in = true,
-                   .strided_out = true,
-                   .any_dtype = true}};
+                   .layouts = {.any_in = true, .any_out = true},
+                   .dtypes = {.any = true}}};
   return entry;
 }
 
@@ -211,12 +210,9 @@ const Op& flip_op() {
             flipped(call.integers("axis"), call.shape(0).size());
             return std::vector<ValueType>{call.inputs[0]};
           },
-      .gradient =
-          [](const GradientCall& call) {
-            return Vars{flip(call.cotangent(), call.attributes().get<std::vector<std::int64_t>>("axis"))};
-          },
+      .gradient = [](const GradientCall& call) { return Vars{flip(call.cotangent(), call.integers("axis"))}; },
       .batch = batch_axes(),
-      .lowering = {.view = flipped_layout, .unview = flipped_layout}};  // flip is its own inverse
+      .lowering = {.view = {.output = flipped_layout, .input = flipped_layout}}};  // flip is its own inverse
   return entry;
 }
 }  // namespace

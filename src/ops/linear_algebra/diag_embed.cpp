@@ -21,7 +21,7 @@ std::pair<std::size_t, std::size_t> diagonal_axes(const OpCall& call) {
 
 Vars batch_diagonal(const BatchCall& call) {
   const auto behind_batch = [&](const char* name) {
-    return static_cast<std::int64_t>(normal_axis(call.attributes().get<std::int64_t>(name), call.rank())) + 1;
+    return static_cast<std::int64_t>(normal_axis(call.integer(name), call.rank())) + 1;
   };
   return {diagonal(call.inputs[0], behind_batch("axis1"), behind_batch("axis2"))};
 }
@@ -46,24 +46,24 @@ const Op& diagonal_op() {
       .gradient =
           [](const GradientCall& call) {
             const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
-            const auto first = static_cast<std::int64_t>(
-                normal_axis(call.attributes().get<std::int64_t>("axis1"), static_cast<std::size_t>(rank)));
-            const auto second = static_cast<std::int64_t>(
-                normal_axis(call.attributes().get<std::int64_t>("axis2"), static_cast<std::size_t>(rank)));
+            const auto first =
+                static_cast<std::int64_t>(normal_axis(call.integer("axis1"), static_cast<std::size_t>(rank)));
+            const auto second =
+                static_cast<std::int64_t>(normal_axis(call.integer("axis2"), static_cast<std::size_t>(rank)));
             Axes order;  // moves the last two axes of the embedded cotangent to axis1 and axis2
             for (std::int64_t axis = 0, next = 0; axis < rank; ++axis)
               order.push_back(axis == first ? rank - 2 : axis == second ? rank - 1 : next++);
             return Vars{transpose(diag_embed(call.cotangent()), order)};
           },
       .batch = batch_diagonal,
-      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
-        const auto [first, second] = diagonal_axes(call);
-        Layout result{call.outputs[0].shape, {}, layout.offset};
-        for (std::size_t i = 0; i < layout.shape.size(); ++i)
-          if (i != first && i != second) result.strides.push_back(layout.strides[i]);
-        result.strides.push_back(layout.strides[first] + layout.strides[second]);
-        return std::optional<Layout>(result);
-      }}};
+      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+                     const auto [first, second] = diagonal_axes(call);
+                     Layout result{call.outputs[0].shape, {}, layout.offset};
+                     for (std::size_t i = 0; i < layout.shape.size(); ++i)
+                       if (i != first && i != second) result.strides.push_back(layout.strides[i]);
+                     result.strides.push_back(layout.strides[first] + layout.strides[second]);
+                     return std::optional<Layout>(result);
+                   }}}};
   return entry;
 }
 
@@ -89,7 +89,7 @@ const Op& diag_embed_op() {
             const Var on_diagonal = eye(call.tape, x.size(-1), x.size(-1), Dtype::boolean);
             return Vars{where(on_diagonal, expand_dims(x, -1), zeros(call.tape, {}, x.dtype()))};
           },
-      .lowering = {.kernel = kernel_by_name, .strided_in = true, .strided_out = true}};
+      .lowering = {.kernel = kernel_by_name, .layouts = {.any_in = true, .any_out = true}}};
   return entry;
 }
 }  // namespace
@@ -126,18 +126,18 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
   };
   op.lowering.kernel = kernel_by_name;
   op.gradient = [lower](const GradientCall& call) {
-    const auto diagonal = call.attributes().get<std::int64_t>("diagonal");
+    const auto diagonal = call.integer("diagonal");
     return Vars{lower ? tril(call.cotangent(), diagonal) : triu(call.cotangent(), diagonal)};
   };
   op.batch = batch_leading;
   op.expand = [lower](const ExpandCall& call) {
     const Var& x = call.inputs[0];
-    const std::int64_t diagonal = diagonal_of(call.attributes(), x.shape());
+    const std::int64_t diagonal = diagonal_of(call.attributes, x.shape());
     const Var across = iota(call.tape, {1, x.size(-1)}, 1), down = iota(call.tape, {x.size(-2), 1}, 0);
     const Var kept = lower ? across - down <= diagonal : across - down >= diagonal;
     return Vars{where(kept, x, zeros(call.tape, {}, x.dtype()))};
   };
-  op.lowering.overwrites = {0};
+
   return op;
 }
 

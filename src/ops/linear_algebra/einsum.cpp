@@ -49,7 +49,7 @@ Var record_product(const Op& op, const Vars& inputs, const std::string& equation
 /// label of an operand is also in the other operand or in the result, because axes that only one operand has were
 /// summed before.
 Vars product_gradients(const GradientCall& call) {
-  const std::string& text = call.attributes().get<std::string>("equation");
+  const std::string& text = call.text("equation");
   const Equation e = parse_equation(text, {call.inputs[0].shape(), call.inputs[1].shape()});
   Vars gradients(call.inputs.size());
   const Var cotangent = call.cotangent();
@@ -189,11 +189,11 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
 /// The batch becomes one more axis of the mapped operands and of the result.
 Vars batch_product(const BatchCall& call) {
   const auto axis = [&](std::size_t input) { return call.mapped[input] ? 0 : -1; };
-  const auto& equation = call.attributes().get<std::string>("equation");
+  const auto& equation = call.text("equation");
   return {record_product(einsum_op(), call.inputs, with_axis(equation, axis(0), axis(1), 0))};
 }
 
-/// The implementation of Op::scaled.
+/// The implementation of Op::Algebra::scaled.
 Var scaled_product(const Node& node, const Vars& inputs, std::size_t input, const Var& scale) {
   const std::string& text = node.attributes.get<std::string>("equation");
   const Equation equation = parse_equation(text, {inputs[0].shape(), inputs[1].shape()});
@@ -255,18 +255,17 @@ const Op& einsum_op() {
       .gradient = product_gradients,
       .batch = batch_product,
       .record = record_einsum,
-      .accumulate =
-          [](const Node& node, const Vars& inputs, const Var& addend) {
-            if (addend.type() != node.outputs[0]) return Var();
-            return record_product(einsum_add_op(), {inputs[0], inputs[1], addend},
-                                  node.attributes.get<std::string>("equation"));
-          },
-      .scaled = scaled_product,
       .lowering = {.kernel = kernel_by_name,
-                   .strided_in = true,
-                   .strided_out = true,
-                   .widens = {0, 1},
-                   .flops = product_flops}};
+                   .layouts = {.any_in = true, .any_out = true},
+                   .dtypes = {.widens = {0, 1}},
+                   .cost = {product_flops}},
+      .algebra = {.accumulate =
+                      [](const Node& node, const Vars& inputs, const Var& addend) {
+                        if (addend.type() != node.outputs[0]) return Var();
+                        return record_product(einsum_add_op(), {inputs[0], inputs[1], addend},
+                                              node.attributes.get<std::string>("equation"));
+                      },
+                  .scaled = scaled_product}};
   return entry;
 }
 
@@ -294,15 +293,13 @@ const Op& einsum_add_op() {
           },
       .expand =
           [](const ExpandCall& call) {
-            return Vars{add(call.inputs[2], einsum(call.attributes().get<std::string>("equation"),
-                                                   Vars{call.inputs[0], call.inputs[1]}))};
+            return Vars{add(call.inputs[2], einsum(call.text("equation"), Vars{call.inputs[0], call.inputs[1]}))};
           },
       .lowering = {.kernel = kernel_by_name,
                    .overwrites = {2},
-                   .strided_in = true,
-                   .strided_out = true,
-                   .widens = {0, 1},
-                   .flops = product_flops}};
+                   .layouts = {.any_in = true, .any_out = true},
+                   .dtypes = {.widens = {0, 1}},
+                   .cost = {product_flops}}};
   return entry;
 }
 }  // namespace

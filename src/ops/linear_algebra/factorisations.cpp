@@ -70,7 +70,7 @@ Vars batch_system(const BatchCall& call) {
     }
     inputs[i] = broadcast_to(reshape(inputs[i], ones), shape);
   }
-  return record_call(call.tape, call.op, inputs, call.attributes());
+  return record_call(call.tape, call.op, inputs, call.attributes);
 }
 /// For op(A) X = B, returns the cotangent of A, given the cotangent of B: minus the sum of the products of this
 /// cotangent and X.
@@ -126,7 +126,7 @@ const Op& triangular_solve_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const auto is = [&](const char* name) { return call.attributes().get<bool>(name); };
+            const auto is = [&](const char* name) { return call.flag(name); };
             const bool upper = is("upper"), transposed = is("transposed"), unit = is("unit_diagonal");
             const Var& a = call.inputs[0];
             Vars gradients(2);
@@ -202,7 +202,7 @@ const Op& lu_solve_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const bool transposed = call.attributes().get<bool>("transposed");
+            const bool transposed = call.flag("transposed");
             Vars inputs = call.inputs, gradients(4);
             inputs[1] = call.cotangent();
             gradients[1] = record_call(inputs[0].tape(), call.op, inputs, {{"transposed", !transposed}})[0];
@@ -213,12 +213,12 @@ const Op& lu_solve_op() {
       .expand =
           [](const ExpandCall& call) {
             const Var &b = call.inputs[1], &lu = call.inputs[2], &permutation = call.inputs[3];
-            if (!call.attributes().get<bool>("transposed"))
+            if (!call.flag("transposed"))
               return Vars{
                   solved(lu, solved(lu, permuted(b, permutation, false), false, false, true), true, false, false)};
             return Vars{permuted(solved(lu, solved(lu, b, true, true, false), false, true, true), permutation, true)};
           },
-      .own_derivative = true};
+      .derivative = {.differs = true}};
   return entry;
 }
 

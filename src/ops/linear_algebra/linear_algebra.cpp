@@ -208,7 +208,7 @@ Op op_of(const Row& row) {
     for (const Var& output : record(inputs, call.attributes)) types.push_back(output.type());
     return types;
   };
-  op.expand = [record](const ExpandCall& call) { return record(call.inputs, call.attributes()); };
+  op.expand = [record](const ExpandCall& call) { return record(call.inputs, call.attributes); };
   op.record = [record](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
     return record(inputs, attributes);
   };
@@ -300,7 +300,7 @@ const Op& det_op() {
                               const linalg::SignLogDet found = linalg::slogdet(call.inputs[0]);
                               return Vars{found.sign * exp(found.logabsdet)};
                             },
-                        .own_derivative = true};
+                        .derivative = {.differs = true}};
   return entry;
 }
 

@@ -198,7 +198,7 @@ double precision_of(Dtype dtype) {
 /// Each system is divided by the largest magnitude of its right-hand side. Squares then neither overflow nor vanish. At
 /// the end, b - A x is computed once, which also detects a product that is not linear.
 Vars solve(const ExpandCall& call) {
-  const SolveForm form(call.attributes());
+  const SolveForm form(call.attributes);
   const LinearSolveOptions& options = form.options;
   const Systems systems(call, form);
   const Var given = systems.b();
@@ -246,7 +246,7 @@ std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm
 /// For A x = b, the cotangent of b is the solution of the transposed system. The cotangent of A is minus the cotangent
 /// of b times x.
 Vars solve_gradient(const GradientCall& call) {
-  const SolveForm form(call.attributes());
+  const SolveForm form(call.attributes);
   const Tape tape = call.inputs[0].tape();
   const auto unknowns = static_cast<std::size_t>(form.unknowns);
   Vars inputs = call.inputs;
@@ -268,7 +268,7 @@ Vars solve_gradient(const GradientCall& call) {
 }
 
 Vars batch_solve(const BatchCall& call) {
-  SolveForm form(call.attributes());
+  SolveForm form(call.attributes);
   ++form.batch_axes;
   Vars inputs = call.inputs;
   std::vector<bool> mapped = call.mapped;
@@ -302,7 +302,7 @@ const Op& linear_solve_op() {
       .gradient = solve_gradient,
       .batch = batch_solve,
       .expand = solve,
-      .own_derivative = true};
+      .derivative = {.differs = true}};
   return entry;
 }
 

@@ -91,7 +91,8 @@ const Op& dequantize_op() {
           },
       .expand =
           [](const ExpandCall& call) { return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]}; },
-      .lowering = {.tile = tile_by_name, .any_dtype = true, .scales = true}};
+      .lowering = {.tile = tile_by_name, .dtypes = {.any = true}},
+      .algebra = {.scales = true}};
   return entry;
 }
 }  // namespace

@@ -175,11 +175,11 @@ const Op& pinv_op() {
       .expand =
           [](const ExpandCall& call) {
             const linalg::Svd found = linalg::svd(call.inputs[0]);
-            const Var kept = significant(found.s, call.inputs[0], call.attributes().get<double>("rtol"));
+            const Var kept = significant(found.s, call.inputs[0], call.number("rtol"));
             const Var inverse = where(kept, 1 / where(kept, found.s, 1.0), 0.0 * found.s);
             return Vars{matmul(columns_times(matrix_transpose(found.vh), inverse), matrix_transpose(found.u))};
           },
-      .own_derivative = true};
+      .derivative = {.differs = true}};
   return entry;
 }
 }  // namespace

@@ -15,9 +15,9 @@ std::size_t class_axis(const Attributes& attributes, std::size_t rank) {
 /// Returns the losses for log-probabilities. A fraction `smoothing` of each target is spread evenly over the classes.
 Vars class_losses(const ExpandCall& call, const Var& logarithms, double smoothing) {
   const Var target = cast(call.inputs[1], Dtype::int64);  // ignore_index is int64, too
-  const auto axis = static_cast<std::int64_t>(class_axis(call.attributes(), logarithms.rank()));
+  const auto axis = static_cast<std::int64_t>(class_axis(call.attributes, logarithms.rank()));
   const std::int64_t classes = logarithms.shape()[static_cast<std::size_t>(axis)];
-  const Var ignored = target == integer_of(call, "ignore_index"), known = masked_fill(target, ignored, 0);
+  const Var ignored = target == call.integer("ignore_index"), known = masked_fill(target, ignored, 0);
   const bool weighted = call.inputs.size() > 2;
   const Var ones = masked_fill(ones_like(cast(target, logarithms.dtype())), ignored, 0);
   const Var weight = weighted ? masked_fill(take(call.inputs[2], known), ignored, 0) : ones;
@@ -30,7 +30,7 @@ Vars class_losses(const ExpandCall& call, const Var& logarithms, double smoothin
     const Var all = sum(weighted ? logarithms * reshape(call.inputs[2], along) : logarithms, {axis});
     losses = losses * (1 - smoothing) - masked_fill(all, ignored, 0) * (smoothing / static_cast<double>(classes));
   }
-  if (reduction_of(call.attributes()) == "mean") return {sum(losses) / sum(weight)};
+  if (reduction_of(call.attributes) == "mean") return {sum(losses) / sum(weight)};
   return reduced_losses(call, losses);
 }
 
@@ -38,8 +38,8 @@ Vars expand_nll(const ExpandCall& call) {
   return class_losses(call, call.inputs[0], 0);
 }
 Vars expand_cross_entropy_loss(const ExpandCall& call) {
-  const auto axis = static_cast<std::int64_t>(class_axis(call.attributes(), call.inputs[0].rank()));
-  return class_losses(call, log_softmax(call.inputs[0], axis), number_of(call, "label_smoothing"));
+  const auto axis = static_cast<std::int64_t>(class_axis(call.attributes, call.inputs[0].rank()));
+  return class_losses(call, log_softmax(call.inputs[0], axis), call.number("label_smoothing"));
 }
 
 constexpr AttributeRow ignored_target{"ignore_index", "Targets with this value have loss 0 and weight 0.", -100,

@@ -13,7 +13,7 @@ const std::string& reduction_of(const Attributes& attributes) {
 }
 
 Vars reduced_losses(const ExpandCall& call, const Var& losses) {
-  const std::string& reduction = reduction_of(call.attributes());
+  const std::string& reduction = reduction_of(call.attributes);
   if (reduction == "none") return {losses};
   if (reduction == "mean") return {mean(losses)};
   if (reduction == "sum") return {sum(losses)};
@@ -58,13 +58,13 @@ Var positive_part(const Var& x) {
 }
 
 Vars expand_huber(const ExpandCall& call) {
-  const double delta = number_of(call, "delta");
+  const double delta = call.number("delta");
   const Var difference = call.inputs[0] - call.inputs[1], clipped = clip(difference, -delta, delta);
   return reduced_losses(call, clipped * (difference - 0.5 * clipped));
 }
 
 Vars expand_smooth_l1(const ExpandCall& call) {
-  const double beta = number_of(call, "beta");
+  const double beta = call.number("beta");
   const Var difference = call.inputs[0] - call.inputs[1];
   if (beta == 0) return reduced_losses(call, abs(difference));
   const Var clipped = clip(difference, -beta, beta);
@@ -73,7 +73,7 @@ Vars expand_smooth_l1(const ExpandCall& call) {
 
 Vars expand_kl_div(const ExpandCall& call) {
   const Var &input = call.inputs[0], &target = call.inputs[1];
-  if (flag_of(call, "log_target")) return reduced_losses(call, exp(target) * (target - input));
+  if (call.flag("log_target")) return reduced_losses(call, exp(target) * (target - input));
   // Where the target is 0, its logarithm and an input of -inf are ignored.
   const Var none = target == 0;
   return reduced_losses(call, target * (log(masked_fill(target, none, 1)) - masked_fill(input, none, 0)));
@@ -89,31 +89,31 @@ Vars expand_binary_cross_entropy(const ExpandCall& call) {
 
 Vars expand_hinge_embedding(const ExpandCall& call) {
   const Var &x = call.inputs[0], &target = call.inputs[1];
-  const Var far = positive_part(number_of(call, "margin") - x);
+  const Var far = positive_part(call.number("margin") - x);
   return reduced_losses(call, where(target == -1, 0, x) + where(target == 1, 0, far));
 }
 
 Vars expand_margin_ranking(const ExpandCall& call) {
   return reduced_losses(call,
-                        positive_part(call.inputs[2] * (call.inputs[1] - call.inputs[0]) + number_of(call, "margin")));
+                        positive_part(call.inputs[2] * (call.inputs[1] - call.inputs[0]) + call.number("margin")));
 }
 
 Vars expand_gaussian_nll(const ExpandCall& call) {
   const Var& variance = call.inputs[2];
-  const double least = number_of(call, "eps");
+  const double least = call.number("eps");
   // The second summand is 0 and carries the gradient. Adding a correction to the variance would not always give exactly
   // `least`, because of rounding.
   const Var raised =
       stop_gradient(masked_fill(variance, variance < least, least)) + (variance - stop_gradient(variance));
   Var losses = 0.5 * (log(raised) + square(call.inputs[0] - call.inputs[1]) / raised);
-  if (flag_of(call, "full")) losses = losses + 0.5 * std::log(2 * M_PI);
+  if (call.flag("full")) losses = losses + 0.5 * std::log(2 * M_PI);
   return reduced_losses(call, losses);
 }
 
 Vars expand_poisson_nll(const ExpandCall& call) {
   const Var &x = call.inputs[0], &target = call.inputs[1];
-  Var losses = flag_of(call, "log_input") ? exp(x) - target * x : x - target * log(x + number_of(call, "eps"));
-  if (flag_of(call, "full")) {
+  Var losses = call.flag("log_input") ? exp(x) - target * x : x - target * log(x + call.number("eps"));
+  if (call.flag("full")) {
     const Var small = target <= 1, count = masked_fill(target, small, 1);
     losses = losses + masked_fill(count * log(count) - count + 0.5 * log(count * (2 * M_PI)), small, 0);
   }
@@ -122,20 +122,20 @@ Vars expand_poisson_nll(const ExpandCall& call) {
 
 Vars expand_triplet(const ExpandCall& call) {
   const auto distance = [&](const Var& a, const Var& b) {
-    return vector_norm(a - b + number_of(call, "eps"), number_of(call, "p"), {-1});
+    return vector_norm(a - b + call.number("eps"), call.number("p"), {-1});
   };
   const Var &anchor = call.inputs[0], &positive = call.inputs[1], &negative = call.inputs[2];
   Var far = distance(anchor, negative);
-  if (flag_of(call, "swap")) far = minimum(far, distance(positive, negative));
-  return reduced_losses(call, positive_part(distance(anchor, positive) - far + number_of(call, "margin")));
+  if (call.flag("swap")) far = minimum(far, distance(positive, negative));
+  return reduced_losses(call, positive_part(distance(anchor, positive) - far + call.number("margin")));
 }
 
 Vars expand_cosine(const ExpandCall& call) {
   const Shape shape = broadcast_shapes({call.inputs[0].shape(), call.inputs[1].shape()});
-  const Axes axis{integer_of(call, "axis")};
+  const Axes axis{call.integer("axis")};
   const auto unit = [&](const Var& given) {
     const Var x = broadcast_to(given, shape), size = vector_norm(x, 2, axis, true);
-    const double least = number_of(call, "eps");
+    const double least = call.number("eps");
     return x / masked_fill(size, size < least, least);
   };
   return {sum(unit(call.inputs[0]) * unit(call.inputs[1]), axis)};

@@ -41,7 +41,7 @@ Var is_target(const Var& targets, const Var& classes) {
 Vars expand_cross_entropy(const ExpandCall& call) {
   const Var& logits = call.inputs[0];
   const Var& targets = call.inputs[1];
-  const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
+  const CrossEntropy loss = loss_of(call.attributes, logits.shape());
   const Var classes = iota(call.tape, {loss.classes}, 0, targets.dtype());
   const auto [y, total] = log_softmax_parts(logits, -1);  // [..., classes], [..., 1]
   Var losses = sum(where(is_target(targets, classes), y, 0), {-1}) * -(1 - loss.smoothing);
@@ -58,10 +58,10 @@ Vars expand_cross_entropy(const ExpandCall& call) {
 /// target is not a class, the loss is NaN, because the kernel would throw for the whole batch.
 Vars batch_cross_entropy(const BatchCall& call) {
   const Var logits = call.whole(0), targets = call.whole(1);
-  const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
+  const CrossEntropy loss = loss_of(call.attributes, logits.shape());
   const Var known = (targets >= 0) & (targets < loss.classes), real = targets != loss.ignore;
   const Var total =
-      record_call(call.tape, cross_entropy_op(), {logits, where(known, targets, loss.ignore)}, call.attributes())[2];
+      record_call(call.tape, cross_entropy_op(), {logits, where(known, targets, loss.ignore)}, call.attributes)[2];
   const Var chosen = gather(logits, -1, expand_dims(where(known, targets, 0), -1));
   Var losses = (total - squeeze(chosen, {-1})) * (1 - loss.smoothing);
   if (loss.spread() != 0) {
@@ -80,7 +80,7 @@ Vars batch_cross_entropy(const BatchCall& call) {
 Vars expand_cross_entropy_grad(const ExpandCall& call) {
   const Var& logits = call.inputs[0];
   const Var& targets = call.inputs[1];
-  const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
+  const CrossEntropy loss = loss_of(call.attributes, logits.shape());
   const Var real = targets != loss.ignore;
   const Var classes = iota(call.tape, {loss.classes}, 0, targets.dtype());
   Var wanted = cast(is_target(targets, classes), logits.dtype()) * (1 - loss.smoothing);  // [..., classes]
@@ -111,7 +111,8 @@ const Op& cross_entropy_grad_op() {
             return std::vector<ValueType>{call.inputs[0]};
           },
       .expand = expand_cross_entropy_grad,
-      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}},
+      .derivative = {.kept = 1}};
   return entry;
 }
 
@@ -127,7 +128,6 @@ const Op& cross_entropy_op() {
            target that is neither a class nor `ignore` is an error when played.)",
       .inputs = {{"logits", Accept::floating}, {"targets", Accept::integer}},
       .outputs = {"sum", "count", "logsumexp"},
-      .results = 2,
       .attributes = loss_attributes(),
       .shape =
           [](const OpCall& call) {
@@ -139,12 +139,13 @@ const Op& cross_entropy_op() {
             if (!call.cotangents[2].empty()) return Vars{};  // the expansion handles second derivatives
             const Vars dlogits =
                 apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},
-                      call.attributes());
+                      call.attributes);
             return Vars{dlogits[0], Var()};
           },
       .batch = batch_cross_entropy,
       .expand = expand_cross_entropy,
-      .lowering = {.kernel = kernel_by_name}};
+      .lowering = {.kernel = kernel_by_name},
+      .derivative = {.kept = 1}};
   return entry;
 }
 

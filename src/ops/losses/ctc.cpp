@@ -54,14 +54,14 @@ Vars expand_ctc(const ExpandCall& call) {
     return single ? expand_dims(call.inputs[input], axis) : call.inputs[input];
   };
   const Var log_probs = batched(0, 1), targets = cast(batched(1, 0), Dtype::int64);
-  const std::int64_t time = log_probs.size(0), size = targets.size(1), blank = integer_of(call, "blank");
+  const std::int64_t time = log_probs.size(0), size = targets.size(1), blank = call.integer("blank");
   const Var lengths = checked_indices(batched(3, 0), size + 1, false);
   const Var steps = transpose(before(checked_indices(batched(2, 0), time + 1, false), time));
   const Var padding = ~before(lengths, size);
   const Var labels = masked_fill(watch(targets, padding | (targets != blank)), padding, 0);
   Var losses = ctc_losses(log_probs, labels, lengths, steps, blank);
-  if (flag_of(call, "zero_infinity")) losses = masked_fill(losses, losses == -log_of_zero, 0);
-  if (reduction_of(call.attributes()) == "mean") losses = losses / cast(maximum(lengths, 1), losses.dtype());
+  if (call.flag("zero_infinity")) losses = masked_fill(losses, losses == -log_of_zero, 0);
+  if (reduction_of(call.attributes) == "mean") losses = losses / cast(maximum(lengths, 1), losses.dtype());
   return reduced_losses(call, single ? squeeze(losses, {0}) : losses);
 }
 

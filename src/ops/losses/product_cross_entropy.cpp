@@ -89,8 +89,8 @@ Vars expand_product_cross_entropy(const ExpandCall& call) {
   const Var& weight = call.inputs[1];
   const Var& targets = call.inputs[2];
   const bool biased = call.inputs.size() > 3;
-  const std::string& text = call.attributes().get<std::string>("equation");
-  const Attributes loss = of_the_loss(call.attributes());
+  const std::string& text = call.text("equation");
+  const Attributes loss = of_the_loss(call.attributes);
   const Var product = einsum(text, Vars{x, weight});
   const Var logits = biased ? product + call.inputs[3] : product;
   const Vars found = record_call(call.tape, cross_entropy_op(), {logits, targets}, loss);  // sum, count, logsumexp
@@ -141,17 +141,17 @@ const Op& product_cross_entropy_op() {
                  {"targets", Accept::integer},
                  {"bias", Accept::floating, Arity::optional}},
       .outputs = {"sum", "count", "dx", "dweight", "dbias"},
-      .results = 2,
       .attributes = projected_loss_attributes(),
       .shape = product_cross_entropy_shape,
       .gradient = product_cross_entropy_gradient,
       .expand = expand_product_cross_entropy,
       .lowering = {.kernel = product_cross_entropy_kernel,
-                   .flops = [](const OpCall& call) {  // logits, dx, dweight
+                   .cost = {[](const OpCall& call) {  // logits, dx, dweight
                      const Projection projection = projection_of(call);
                      return 6 * static_cast<double>(count_of(projection.logits)) *
                             static_cast<double>(projection.terms);
-                   }}};
+                   }}},
+      .derivative = {.kept = 3}};
   return entry;
 }
 }  // namespace

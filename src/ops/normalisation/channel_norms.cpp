@@ -90,7 +90,7 @@ Op norm(const Norm& given) {
     return types;
   };
   const auto record = given.record;
-  op.expand = [record](const ExpandCall& call) { return record(call.inputs, call.attributes()); };
+  op.expand = [record](const ExpandCall& call) { return record(call.inputs, call.attributes); };
   op.record = [record](Tape, const Op&, const Vars& inputs, const Attributes& attributes) {
     return record(inputs, attributes);
   };
@@ -182,7 +182,7 @@ Vars expand_batch_norm_training(const ExpandCall& call) {
   const Var centre = mean(x, axes);
   const Var centred = x - for_channels(centre, x);
   const Var variance = mean(square(centred), axes);
-  const Var rstd = rsqrt(variance + call.attributes().get<double>("epsilon"));
+  const Var rstd = rsqrt(variance + call.number("epsilon"));
   Var y = centred * for_channels(rstd, x);
   if (call.inputs.size() > 1) y = y * for_channels(call.inputs[1], x);
   if (call.inputs.size() > 2) y = y + for_channels(call.inputs[2], x);
@@ -211,7 +211,7 @@ Vars expand_batch_norm_grad(const ExpandCall& call) {
   const Var g = weighted ? dy * for_channels(call.inputs[4], x) : dy;
   Vars gradients{rstd * (g - mean(g, axes, true) - normal * mean(g * normal, axes, true))};
   if (weighted) gradients.push_back(sum(dy * normal, axes));
-  if (call.attributes().get<bool>("bias")) gradients.push_back(sum(dy, axes));
+  if (call.flag("bias")) gradients.push_back(sum(dy, axes));
   return gradients;
 }
 
@@ -256,12 +256,13 @@ const Op& batch_norm_training_op() {
                  {"weight", Accept::floating, Arity::optional},
                  {"bias", Accept::floating, Arity::optional}},
       .outputs = {"y", "mean", "variance", "rstd"},
-      .results = 3,
+
       .attributes = {epsilon_of_channels()},
       .shape = batch_norm_training_shape,
       .gradient = batch_norm_training_gradient,
       .expand = expand_batch_norm_training,
-      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}},
+      .derivative = {.kept = 1}};
   return entry;
 }
 }  // namespace

@@ -19,7 +19,7 @@ Vars expand_layer_norm(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   const Var centre = mean(x, {-1}, true);
   const Var centred = x - centre;
-  const Var rstd = rsqrt(mean(square(centred), {-1}, true) + call.attributes().get<double>("epsilon"));
+  const Var rstd = rsqrt(mean(square(centred), {-1}, true) + call.number("epsilon"));
   Var y = centred * rstd;
   if (call.inputs.size() > 1) y = y * call.inputs[1];
   if (call.inputs.size() > 2) y = y + call.inputs[2];
@@ -49,7 +49,7 @@ Vars expand_layer_norm_grad(const ExpandCall& call) {
   const Var g = weighted ? dy * call.inputs[4] : dy;
   Vars gradients = {rstd * (g - mean(g, {-1}, true) - normal * mean(g * normal, {-1}, true))};
   if (weighted) gradients.push_back(sum_to(dy * normal, places));
-  if (call.attributes().get<bool>("bias")) gradients.push_back(sum_to(dy, places));
+  if (call.flag("bias")) gradients.push_back(sum_to(dy, places));
   return gradients;
 }
 
@@ -58,12 +58,12 @@ Vars batch_layer_norm_grad(const BatchCall& call) {
   if (call.inputs.size() > 4 && call.mapped[4]) return {};
   Vars inputs = call.all_whole();
   if (call.inputs.size() > 4) inputs[4] = call.inputs[4];
-  Vars outputs = record_call(call.tape, call.op, inputs, call.attributes());
+  Vars outputs = record_call(call.tape, call.op, inputs, call.attributes);
   outputs.resize(1);
   const Var& dy = inputs[0];
   if (call.inputs.size() > 4)
     outputs.push_back(sum_rows(dy * (inputs[1] - expand_dims(inputs[2], -1)) * expand_dims(inputs[3], -1)));
-  if (call.attributes().get<bool>("bias")) outputs.push_back(sum_rows(dy));
+  if (call.flag("bias")) outputs.push_back(sum_rows(dy));
   return outputs;
 }
 
@@ -107,13 +107,13 @@ const Op& layer_norm_op() {
                  {"weight", Accept::floating, Arity::optional},
                  {"bias", Accept::floating, Arity::optional}},
       .outputs = {"y", "mean", "rstd"},
-      .results = 1,
       .attributes = {epsilon_spec()},
       .shape = layer_norm_shape,
       .gradient = layer_norm_gradient,
       .batch = batch_rows_of_input,
       .expand = expand_layer_norm,
-      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}},
+      .derivative = {.kept = 2}};
   return entry;
 }
 }  // namespace

@@ -38,7 +38,7 @@ Vars batch_rms_norm_grad(const BatchCall& call) {
   if (call.inputs.size() > 3 && call.mapped[3]) return {};
   Vars inputs = call.all_whole();
   if (call.inputs.size() > 3) inputs[3] = call.inputs[3];
-  Vars outputs = record_call(call.tape, call.op, inputs, call.attributes());
+  Vars outputs = record_call(call.tape, call.op, inputs, call.attributes);
   if (outputs.size() > 1) outputs[1] = sum_rows(inputs[0] * inputs[1] * expand_dims(inputs[2], -1));
   return outputs;
 }
@@ -70,7 +70,7 @@ Vars rms_norm_gradient(const GradientCall& call) {
 
 Vars expand_rms_norm(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const Var rstd = rsqrt(mean(square(x), {-1}, true) + call.attributes().get<double>("epsilon"));
+  const Var rstd = rsqrt(mean(square(x), {-1}, true) + call.number("epsilon"));
   const Var y = x * rstd;
   return {call.inputs.size() > 1 ? y * call.inputs[1] : y, squeeze(rstd, {-1})};
 }
@@ -83,13 +83,13 @@ const Op& rms_norm_op() {
            epsilon) of every row for the gradient.)",
       .inputs = {{"x", Accept::floating}, {"weight", Accept::floating, Arity::optional}},
       .outputs = {"y", "rstd"},
-      .results = 1,
       .attributes = {{"epsilon", AttributeType::number, "Added to the mean square, inside the square root.", 1e-6}},
       .shape = rms_norm_shape,
       .gradient = rms_norm_gradient,
       .batch = batch_rows_of_input,
       .expand = expand_rms_norm,
-      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}},
+      .derivative = {.kept = 1}};
   return entry;
 }
 }  // namespace

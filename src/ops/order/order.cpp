@@ -33,16 +33,16 @@ struct Ordered {
 
 Ordered ordered(const ExpandCall& call, bool leaves_nan_out) {
   const Var& x = call.inputs[0];
-  const std::vector<bool> reduced = reduced_axes(call.attributes().get<std::vector<std::int64_t>>("axis"), x.rank());
+  const std::vector<bool> reduced = reduced_axes(call.integers("axis"), x.rank());
   Ordered found;
   Shape rows = reduced_shape(x.shape(), reduced, false);
   Axes order;
   for (const bool last : {false, true})
     for (std::size_t axis = 0; axis < reduced.size(); ++axis)
       if (reduced[axis] == last) order.push_back(static_cast<std::int64_t>(axis));
-  found.n = reduced_count(x.shape(), call.attributes().get<std::vector<std::int64_t>>("axis"));
+  found.n = reduced_count(x.shape(), call.integers("axis"));
   rows.push_back(found.n);
-  found.result = reduced_shape(x.shape(), reduced, flag_of(call, "keepdims"));
+  found.result = reduced_shape(x.shape(), reduced, call.flag("keepdims"));
   found.values = reshape(order.empty() ? x : transpose(x, order), rows);
   const bool floats = is_floating(x.dtype());
   if (floats && leaves_nan_out) {
@@ -68,7 +68,7 @@ Vars quantile_of(const ExpandCall& call, const Ordered& x) {
   const Var q = reshape(watch(given, (given >= 0) & (given <= 1)), {count});
   const Var position = broadcast_to(q * cast(x.last, q.dtype()), x.with_last(count));
   const Var down = floor(position), up = -floor(-position);
-  const auto& how = call.attributes().get<std::string>("interpolation");
+  const auto& how = call.text("interpolation");
   Var y;
   if (how == "lower" || how == "higher") {
     y = x.at(how == "lower" ? down : up);
@@ -89,18 +89,18 @@ Vars quantile_of(const ExpandCall& call, const Ordered& x) {
 
 Vars expand_sort(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const std::int64_t axis = integer_of(call, "axis");
-  const auto [values, indices] = top_k(x, x.size(axis), axis, flag_of(call, "descending"));
+  const std::int64_t axis = call.integer("axis");
+  const auto [values, indices] = top_k(x, x.size(axis), axis, call.flag("descending"));
   return {values, indices};
 }
 
 Vars expand_kthvalue(const ExpandCall& call) {
-  const std::int64_t k = integer_of(call, "k"), axis = integer_of(call, "axis");
+  const std::int64_t k = call.integer("k"), axis = call.integer("axis");
   const auto [values, indices] = top_k(call.inputs[0], k, axis, false);
   const std::size_t place = normal_axis(axis, values.rank());
   Vars found{part_along(values, place, k - 1, k), part_along(indices, place, k - 1, k)};
   for (Var& each : found)
-    if (!flag_of(call, "keepdims")) each = squeeze(each, {axis});
+    if (!call.flag("keepdims")) each = squeeze(each, {axis});
   return found;
 }
 
@@ -168,7 +168,7 @@ std::vector<ValueType> median_type(const OpCall& call) {
   return builtin_ops().at("max").shape(call);
 }
 std::vector<ValueType> quantile_type(const OpCall& call) {
-  const auto& how = call.get<std::string>("interpolation");
+  const auto& how = call.text("interpolation");
   const auto known = {"linear", "lower", "higher", "nearest", "midpoint"};
   if (!contains(known, how))
     throw Error("interpolation must be 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '" + how + "'");
@@ -257,8 +257,8 @@ const Op& top_k_op() {
       },
       .gradient =
           [](const GradientCall& call) {
-            return Vars{scatter_add(zeros_like(call.inputs[0]), call.attributes().get<std::int64_t>("axis"),
-                                    call.outputs[1], call.cotangent())};
+            return Vars{
+                scatter_add(zeros_like(call.inputs[0]), call.integer("axis"), call.outputs[1], call.cotangent())};
           },
       .batch = batch_along(),
       .lowering = {.kernel = [](const KernelCall& call) { return make_top_k(form_of(call, call.attributes)); }}};

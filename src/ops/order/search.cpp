@@ -14,7 +14,7 @@ Var counts_of(const ExpandCall& call, const Var& bins, std::int64_t length, std:
   return index_add(zeros(call.tape, {length}, part.dtype()), 0, reshape(bins, {count}), part);
 }
 Vars expand_bincount(const ExpandCall& call) {
-  return {counts_of(call, call.inputs[0], integer_of(call, "length"), 1)};
+  return {counts_of(call, call.inputs[0], call.integer("length"), 1)};
 }
 Vars expand_histogram(const ExpandCall& call) {
   const Var &x = call.inputs[0], &edges = call.inputs[1];
@@ -33,7 +33,7 @@ const ComposedRow bucket_rows[] = {
      "=x =boundaries",
      "Returns the int64 bucket index of x for ascending boundaries [n]. It is "
      "searchsorted with swapped arguments.",
-     [](const ExpandCall& call) { return Vars{searchsorted(call.inputs[1], call.inputs[0], flag_of(call, "right"))}; },
+     [](const ExpandCall& call) { return Vars{searchsorted(call.inputs[1], call.inputs[0], call.flag("right"))}; },
      {{right_flag}},
      false}};
 const ComposedRow bincount_rows[] = {
@@ -79,10 +79,10 @@ std::vector<ValueType> histogram_type(const OpCall& call) {
 
 Vars batch_searchsorted(const BatchCall& call) {
   if (call.rank(0) > 1) return batch_leading(call);
-  if (!call.mapped[0]) return record_call(call.tape, call.op, call.inputs, call.attributes());
+  if (!call.mapped[0]) return record_call(call.tape, call.op, call.inputs, call.attributes);
   const Var values = call.whole(1);
   const Var flat = reshape(values, {call.size, count_of(Shape(values.shape().begin() + 1, values.shape().end()))});
-  return {reshape(record_call(call.tape, call.op, {call.inputs[0], flat}, call.attributes())[0], values.shape())};
+  return {reshape(record_call(call.tape, call.op, {call.inputs[0], flat}, call.attributes)[0], values.shape())};
 }
 
 const Op& searchsorted_op() {

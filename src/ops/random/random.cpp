@@ -105,12 +105,12 @@ const Op& dropout_op() {
       },
       .gradient =
           [](const GradientCall& call) {
-            return record_call(call.inputs[0].tape(), call.op, {call.cotangent()}, call.attributes());
+            return record_call(call.inputs[0].tape(), call.op, {call.cotangent()}, call.attributes);
           },
       .expand =
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
-            const double keep = 1 - call.attributes().get<double>("rate");
+            const double keep = 1 - call.number("rate");
             const double scale = keep > 0 ? 1 / keep : 0;  // with infinity, zeros of the gradient would become NaN
             return Vars{where(bernoulli(call.tape, x.shape(), keep), x * scale, 0)};
           },
@@ -119,7 +119,7 @@ const Op& dropout_op() {
         return record_call(tape, self, inputs, attributes);
       },
       .random = true,
-      .lowering = {.tile = tile_by_name, .overwrites = {0}}};
+      .lowering = {.tile = tile_by_name}};
   return entry;
 }
 }  // namespace

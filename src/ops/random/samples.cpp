@@ -46,12 +46,12 @@ Vars expand_randn(const ExpandCall& call) {
   return {standard_normal(call.tape, sample_of(call).shape, sample_of(call).dtype)};
 }
 Vars expand_randint(const ExpandCall& call) {
-  const std::int64_t low = integer_of(call, "low"), high = integer_of(call, "high");
+  const std::int64_t low = call.integer("low"), high = call.integer("high");
   const Var u = uniform(call.tape, sample_of(call).shape, 0, 1, Dtype::float64);
   return {cast(floor(u * static_cast<double>(high - low)), Dtype::int64) + low};
 }
 Vars expand_randperm(const ExpandCall& call) {
-  return {argsort(uniform(call.tape, {integer_of(call, "n")}, 0, 1, Dtype::float64))};
+  return {argsort(uniform(call.tape, {call.integer("n")}, 0, 1, Dtype::float64))};
 }
 
 Vars expand_normal(const ExpandCall& call) {
@@ -59,7 +59,7 @@ Vars expand_normal(const ExpandCall& call) {
 }
 Vars expand_truncated_normal(const ExpandCall& call) {
   const Var &mean = call.inputs[0], scale = call.inputs[1] * M_SQRT2, u = drawn_open(call);
-  const double low = number_of(call, "low"), high = number_of(call, "high");
+  const double low = call.number("low"), high = call.number("high");
   const auto at = [&](double bound) {
     return std::isinf(bound) ? full(call.tape, {}, bound > 0 ? 1 : -1, u.dtype()) : erf((bound - mean) / scale);
   };
@@ -100,13 +100,13 @@ Vars expand_multivariate_normal(const ExpandCall& call) {
 }
 
 Vars expand_permutation(const ExpandCall& call) {
-  const std::int64_t axis = integer_of(call, "axis");
+  const std::int64_t axis = call.integer("axis");
   return {take(call.inputs[0], randperm(call.tape, call.inputs[0].size(axis)), axis)};
 }
 Vars expand_multinomial(const ExpandCall& call) {
   const Var weights = call_op("checked_weights", {call.inputs[0]});
-  const std::int64_t count = integer_of(call, "num_samples");
-  if (flag_of(call, "replacement")) {
+  const std::int64_t count = call.integer("num_samples");
+  if (call.flag("replacement")) {
     const Var sums = cumsum(weights, -1), u = uniform(call.tape, sample_of(call).shape, 0, 1, Dtype::float64);
     std::vector<std::int64_t> all(sums.rank(), 0);
     all.back() = sums.size(-1) - 1;
@@ -118,9 +118,9 @@ Vars expand_multinomial(const ExpandCall& call) {
 }
 Vars expand_choice(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const std::int64_t axis = integer_of(call, "axis");
+  const std::int64_t axis = call.integer("axis");
   const Var weights = call.inputs.size() > 1 ? call.inputs[1] : ones(call.tape, {x.size(axis)}, Dtype::float64);
-  return {take(x, multinomial(weights, integer_of(call, "num_samples"), flag_of(call, "replacement")), axis)};
+  return {take(x, multinomial(weights, call.integer("num_samples"), call.flag("replacement")), axis)};
 }
 
 const ComposedRow randn_rows[] = {{"randn", "", "Standard normal numbers.", expand_randn, {}, false}};

@@ -209,7 +209,7 @@ Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& 
                  std::shared_ptr<const Tape> body) {
   if (op.is_source()) throw Error("is a source, which the tape records: Tape::input, parameter, constant");
   check_arity(op, inputs.size());
-  OpCall call{op, attributes, {}, {}, body.get(), {}};
+  OpCall call{{attributes}, op, {}, {}, body.get(), {}};
   for (const Var& input : inputs) {
     if (input.tape() != tape) throw HandleError("an input is of another tape");
     call.inputs.push_back(input.type());
@@ -242,7 +242,7 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
     const Vars inputs = promoted(tape, op, operands);
     Vars outputs = op.record ? op.record(tape, op, inputs, complete) : record_call(tape, op, inputs, complete);
     if (outputs.empty()) throw Error("has no result: its shape rule returns no type, or its function `record` no var");
-    if (op.results != 0) outputs.resize(std::min(outputs.size(), op.results));
+    if (op.derivative.kept > 0) outputs.resize(op.outputs.size() - op.derivative.kept);
     rollback.keep();
     return outputs;
   });

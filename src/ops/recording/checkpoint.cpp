@@ -23,7 +23,7 @@ const Op& argument_op() {
       .shape =
           [](const OpCall& call) {
             const std::vector<std::int64_t>& sizes = call.integers("shape");
-            return std::vector<ValueType>{{call.attributes.get<Dtype>("dtype"), Shape(sizes.begin(), sizes.end())}};
+            return std::vector<ValueType>{{call.get<Dtype>("dtype"), Shape(sizes.begin(), sizes.end())}};
           },
       .lowering = {.kernel = no_argument_yet}};
   return entry;
@@ -139,9 +139,9 @@ const Op& checkpoint_op() {
       .outputs = {"ys"},
       .shape = checkpoint_types,
       .gradient = checkpoint_gradient,
-      .tangent = checkpoint_tangent,
       .batch = batch_checkpoint,
-      .expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); }};
+      .expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); },
+      .derivative = {.tangent = checkpoint_tangent}};
   return entry;
 }
 

@@ -59,7 +59,7 @@ std::vector<ValueType> custom_types(const OpCall& call) {
 }
 
 Vars custom_rule(const GradientCall& call) {
-  const CustomForm form(call.attributes());
+  const CustomForm form(call.attributes);
   Vars inputs = call.inputs;
   // The rule reads the outputs and not the values that they copy, so that gradients of the gradient flow through the
   // outputs.
@@ -75,7 +75,7 @@ Vars custom_rule(const GradientCall& call) {
 
 /// All values, cotangents and gradients are mapped.
 Vars batch_custom(const BatchCall& call) {
-  const CustomForm form(call.attributes());
+  const CustomForm form(call.attributes);
   Vars inputs = call.inputs;
   std::vector<bool> mapped = call.mapped;
   for (std::size_t i = 0; i < static_cast<std::size_t>(form.values + form.inputs); ++i) {
@@ -105,9 +105,9 @@ const Op& custom_gradient_op() {
       .batch = batch_custom,
       .expand =
           [](const ExpandCall& call) {
-            return Vars(call.inputs.begin(), call.inputs.begin() + CustomForm(call.attributes()).values);
+            return Vars(call.inputs.begin(), call.inputs.begin() + CustomForm(call.attributes).values);
           },
-      .own_derivative = true};
+      .derivative = {.differs = true}};
   return entry;
 }
 

@@ -9,9 +9,9 @@ namespace xtape {
 namespace {
 /// Returns whether the op itself computes with floats. If not, its expansion only moves elements or plays a body as
 /// recorded.
-bool computes(const ExpandCall& call) {
-  const Op& op = call.op;
-  if (call.node.body || runs_on_any_dtype(op)) return false;
+bool computes(const Node& node) {
+  const Op& op = *node.op;
+  if (node.body || runs_on_any_dtype(op)) return false;
   return op.lowering.runs() ||
          std::ranges::any_of(op.inputs, [](const InputSpec& input) { return input.accept == Accept::floating; });
 }
@@ -19,16 +19,15 @@ bool computes(const ExpandCall& call) {
 
 bool runs_on_any_dtype(const Op& op) {
   const Lowering& lowering = op.lowering;
-  return lowering.any_dtype || lowering.casts || lowering.view || lowering.parts || lowering.steps;
+  return lowering.dtypes.any || lowering.dtypes.casts || lowering.view || lowering.layouts.parts || lowering.body.steps;
 }
 
-Vars expansion(const ExpandCall& call) {
-  ExpandCall wide = call;
-  if (computes(call))
-    for (Var& input : wide.inputs)
+Vars expansion(const Node& node, const Tape& tape, Vars inputs) {
+  if (computes(node))
+    for (Var& input : inputs)
       if (is_half(input.dtype())) input = cast(input, Dtype::float32);
-  Vars results = call.op.expand(wide);
-  for (std::size_t k = 0; k < results.size(); ++k) results[k] = cast(results[k], call.node.outputs[k].dtype);
+  Vars results = node.op->expand({{node.attributes}, *node.op, node, tape, inputs});
+  for (std::size_t k = 0; k < results.size(); ++k) results[k] = cast(results[k], node.outputs[k].dtype);
   return results;
 }
 
@@ -136,21 +135,21 @@ Vars batch_elementwise(const BatchCall& call) {
     for (std::size_t k = call.rank(i); k < rank; ++k) shape.insert(1, 1);
     aligned[i] = reshape(aligned[i], shape);
   }
-  return recorded(call, aligned, call.attributes());
+  return recorded(call, aligned, call.attributes);
 }
 
 Vars batch_leading(const BatchCall& call) {
-  return recorded(call, call.all_whole(), call.attributes());
+  return recorded(call, call.all_whole(), call.attributes);
 }
 
 Vars batch_rows_of_input(const BatchCall& call) {
   const bool others = std::any_of(call.mapped.begin() + 1, call.mapped.end(), [](bool mapped) { return mapped; });
-  return others ? Vars{} : recorded(call, call.inputs, call.attributes());
+  return others ? Vars{} : recorded(call, call.inputs, call.attributes);
 }
 
 BatchRule batch_along(const std::string& name, bool of_output) {
   return [=](const BatchCall& call) {
-    Attributes attributes = call.attributes();
+    Attributes attributes = call.attributes;
     const std::size_t rank = of_output ? call.node.outputs[0].shape.size() : call.rank();
     attributes.set(name, from_the_back(attributes.get<std::int64_t>(name), rank));
     return recorded(call, call.all_whole(), attributes);
@@ -159,7 +158,7 @@ BatchRule batch_along(const std::string& name, bool of_output) {
 
 BatchRule batch_axes(const std::string& name) {
   return [=](const BatchCall& call) {
-    Attributes attributes = call.attributes();
+    Attributes attributes = call.attributes;
     Integers axes = attributes.get<Integers>(name);
     Vars inputs = call.all_whole();
     const auto rank = static_cast<std::int64_t>(call.rank());
@@ -180,7 +179,7 @@ BatchRule batch_axes(const std::string& name) {
 
 BatchRule batch_per_axis(const std::vector<std::pair<std::string, std::int64_t>>& lists) {
   return [=](const BatchCall& call) {
-    Attributes attributes = call.attributes();
+    Attributes attributes = call.attributes;
     for (const auto& [name, first] : lists) {
       Integers list = attributes.get<Integers>(name);
       list.insert(list.begin(), first);

@@ -73,10 +73,10 @@ inline Shape without_last(const Shape& shape) {
 /// elements, or plays other ops.
 bool runs_on_any_dtype(const Op& op);
 
-/// Returns the result of Op::expand for the call, in the dtypes of its node. If the op computes with half-precision
-/// arrays, its expansion computes in float32 and rounds the results, as the op's kernel would. In float16, squares of
-/// numbers above 256 would be infinite.
-Vars expansion(const ExpandCall& call);
+/// Records the result of Op::expand for the node on `tape`, in the dtypes of the node. If the op computes with
+/// half-precision arrays, its expansion computes in float32 and rounds the results, as the op's kernel would. In
+/// float16, squares of numbers above 256 would be infinite.
+Vars expansion(const Node& node, const Tape& tape, Vars inputs);
 
 /// Records x[..., first:last, ...] along an axis.
 Var part_along(const Var& x, std::size_t axis, std::int64_t first, std::int64_t last);
@@ -204,14 +204,5 @@ std::pair<Var, Var> call_pair(const char* name, const std::vector<Operand>& oper
     return call_op(#name, {x}, {{#number, number}}); \
   }
 
-inline double number_of(const ExpandCall& call, const char* name) {
-  return call.attributes().get<double>(name);
-}
-inline std::int64_t integer_of(const ExpandCall& call, const char* name) {
-  return call.attributes().get<std::int64_t>(name);
-}
-inline bool flag_of(const ExpandCall& call, const char* name) {
-  return call.attributes().get<bool>(name);
-}
 
 }  // namespace xtape

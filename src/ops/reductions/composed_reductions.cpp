@@ -12,10 +12,10 @@ namespace xtape {
 
 namespace {
 Axes axes_of(const ExpandCall& call) {
-  return axes_of(call.attributes());
+  return axes_of(call.attributes);
 }
 bool keeps(const ExpandCall& call) {
-  return flag_of(call, "keepdims");
+  return call.flag("keepdims");
 }
 
 /// Returns x ** power, except where x is `limit`. There the result is `value` with gradient 0, because the slope of the
@@ -63,23 +63,23 @@ const Op& root_of_squares_op() {
     };
     op.gradient = [](const GradientCall& call) {
       const Var &x = call.inputs[0], &y = call.outputs[0];
-      const auto kept = [&](const Var& each) { return with_reduced_axes(each, x, call.attributes()); };
+      const auto kept = [&](const Var& each) { return with_reduced_axes(each, x, call.attributes); };
       const Var length = kept(nonzero_length(y));
-      const double divisor = call.attributes().get<double>("divisor");
+      const double divisor = call.number("divisor");
       const Var share = divisor == 1 ? call.cotangent() : call.cotangent() * (1 / divisor);
-      return Vars{kept(share) * (deviation(x, call.attributes()) / length), Var()};
+      return Vars{kept(share) * (deviation(x, call.attributes) / length), Var()};
     };
     op.batch = [](const BatchCall& call) { return call.rank() == 0 ? Vars{} : batch_axes()(call); };
     op.expand = [](const ExpandCall& call) {
-      const Var x = deviation(call.inputs[0], call.attributes()), scale = scale_of(x, 2, axes_of(call));
-      const Var scaled = sum(square(x / scale), axes_of(call), true) / number_of(call, "divisor");
+      const Var x = deviation(call.inputs[0], call.attributes), scale = scale_of(x, 2, axes_of(call));
+      const Var scaled = sum(square(x / scale), axes_of(call), true) / call.number("divisor");
       const Var& squares = call.inputs[1];
       const Var exact = (squares >= least_exact_sum(x.dtype())) & isfinite(squares);
       return Vars{where(exact, sqrt(squares), reshape(sqrt(scaled) * scale, squares.shape()))};
     };
-    op.own_derivative = true;
+    op.derivative.differs = true;
     op.lowering.kernel = [](const KernelCall& call) { return make_root_of_squares(form_of(call, call.attributes)); };
-    op.lowering.strided_in = true;
+    op.lowering.layouts.any_in = true;
     return op;
   }();
   return entry;
@@ -92,7 +92,7 @@ Var root_of_squares(const Var& x, const Var& squares, const ExpandCall& call, bo
 
 Vars expand_std(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const std::int64_t correction = integer_of(call, "correction");
+  const std::int64_t correction = call.integer("correction");
   const auto divisor = std::max<std::int64_t>(0, reduced_count(x.shape(), axes_of(call)) - correction);
   return {root_of_squares(x, variance(x, axes_of(call), keeps(call), correction), call, true,
                           static_cast<double>(divisor))};
@@ -100,7 +100,7 @@ Vars expand_std(const ExpandCall& call) {
 
 Vars expand_vector_norm(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const double p = number_of(call, "p");
+  const double p = call.number("p");
   const Axes& axis = axes_of(call);
   if (std::isinf(p)) return {p > 0 ? max(abs(x), axis, keeps(call)) : min(abs(x), axis, keeps(call))};
   if (p == 0) return {sum(cast(x != 0, x.dtype()), axis, keeps(call))};
@@ -115,12 +115,12 @@ Vars expand_vector_norm(const ExpandCall& call) {
 /// The powers of an order other than 0, 1, 2 and infinity. The gradient of the expansion would multiply by the scale,
 /// and then divide by it.
 Vars vector_norm_gradient(const GradientCall& call) {
-  const double p = call.attributes().get<double>("p");
+  const double p = call.number("p");
   if (std::isinf(p) || p == 0 || p == 1 || p == 2 || is_half(call.inputs[0].dtype())) return {};
   const Var &x = call.inputs[0], &y = call.outputs[0];
-  const Var length = with_reduced_axes(nonzero_length(y), x, call.attributes());
+  const Var length = with_reduced_axes(nonzero_length(y), x, call.attributes);
   const Var slope = sign(x) * power_but_at(abs(x) / length, p - 1, 0, 0);
-  return {with_reduced_axes(call.cotangent(), x, call.attributes()) * slope};
+  return {with_reduced_axes(call.cotangent(), x, call.attributes) * slope};
 }
 
 Vars expand_nansum(const ExpandCall& call) {
@@ -137,7 +137,7 @@ Vars expand_nanmean(const ExpandCall& call) {
 /// integer has no negative in two's complement.
 Vars expand_argmin(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  return {argmax(is_floating(x.dtype()) ? -x : -1 - x, integer_of(call, "axis"), keeps(call))};
+  return {argmax(is_floating(x.dtype()) ? -x : -1 - x, call.integer("axis"), keeps(call))};
 }
 
 constexpr AttributeRow correction{

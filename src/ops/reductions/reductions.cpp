@@ -58,18 +58,18 @@ std::vector<ValueType> reduced_type(const OpCall& call, Dtype dtype) {
 namespace {
 Vars sum_gradient(const GradientCall& call) {
   const Var& x = call.inputs[0];
-  return {broadcast_to(with_reduced_axes(call.cotangent(), x, call.attributes()), x.shape())};
+  return {broadcast_to(with_reduced_axes(call.cotangent(), x, call.attributes), x.shape())};
 }
 
 Vars mean_gradient(const GradientCall& call) {
   const Var& x = call.inputs[0];
-  const auto count = reduced_count(x.shape(), axes_of(call.attributes()));
-  const Var share = with_reduced_axes(call.cotangent(), x, call.attributes()) / static_cast<double>(count);
+  const auto count = reduced_count(x.shape(), axes_of(call.attributes));
+  const Var share = with_reduced_axes(call.cotangent(), x, call.attributes) / static_cast<double>(count);
   return {broadcast_to(share, x.shape())};
 }
 
 Vars expand_mean(const ExpandCall& call) {
-  const auto& axis = axes_of(call.attributes());
+  const auto& axis = axes_of(call.attributes);
   const auto count = reduced_count(call.inputs[0].shape(), axis);
   return {sum(call.inputs[0], axis, flag_of(call, "keepdims")) / static_cast<double>(count)};
 }
@@ -77,9 +77,9 @@ Vars expand_mean(const ExpandCall& call) {
 /// The gradient of max and min. All elements that equal the result share the cotangent equally.
 Vars share_among_equals(const GradientCall& call) {
   const Var& x = call.inputs[0];
-  const Var chosen = cast(x == with_reduced_axes(call.outputs[0], x, call.attributes()), x.dtype());
+  const Var chosen = cast(x == with_reduced_axes(call.outputs[0], x, call.attributes), x.dtype());
   const Var share =
-      with_reduced_axes(call.cotangent(), x, call.attributes()) / sum(chosen, axes_of(call.attributes()), true);
+      with_reduced_axes(call.cotangent(), x, call.attributes) / sum(chosen, axes_of(call.attributes), true);
   return {chosen * share};
 }
 
@@ -166,17 +166,17 @@ const Op& var_op() {
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
       const Var share =
-          with_reduced_axes(call.cotangent(), x, call.attributes()) * (2 / divisor(x.shape(), call.attributes()));
-      return Vars{share * (x - mean(x, axes_of(call.attributes()), true))};
+          with_reduced_axes(call.cotangent(), x, call.attributes) * (2 / divisor(x.shape(), call.attributes));
+      return Vars{share * (x - mean(x, axes_of(call.attributes), true))};
     };
     op.batch = batch_axes();
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
-      const Axes& axis = axes_of(call.attributes());
-      const bool keepdims = call.attributes().get<bool>("keepdims");
+      const Axes& axis = axes_of(call.attributes);
+      const bool keepdims = call.flag("keepdims");
       const Var squares = square(x - mean(x, axis, true));
-      if (call.attributes().get<std::int64_t>("correction") == 0) return Vars{mean(squares, axis, keepdims)};
-      return Vars{sum(squares, axis, keepdims) / divisor(x.shape(), call.attributes())};
+      if (call.integer("correction") == 0) return Vars{mean(squares, axis, keepdims)};
+      return Vars{sum(squares, axis, keepdims) / divisor(x.shape(), call.attributes)};
     };
     return op;
   }();
@@ -196,15 +196,15 @@ const Op& logsumexp_op() {
     op.shape = [](const OpCall& call) { return reduced_type(call, call.dtype(0)); };
     op.gradient = [](const GradientCall& call) {
       const Var& x = call.inputs[0];
-      const Var y = with_reduced_axes(call.outputs[0], x, call.attributes());
+      const Var y = with_reduced_axes(call.outputs[0], x, call.attributes);
       const Var finite = masked_fill(y, y == -infinity, 0);
-      return Vars{with_reduced_axes(call.cotangent(), x, call.attributes()) * exp(x - finite)};
+      return Vars{with_reduced_axes(call.cotangent(), x, call.attributes) * exp(x - finite)};
     };
     op.batch = batch_axes();
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
-      const Axes& axis = axes_of(call.attributes());
-      const bool keepdims = call.attributes().get<bool>("keepdims");
+      const Axes& axis = axes_of(call.attributes);
+      const bool keepdims = call.flag("keepdims");
       if (reduced_count(x.shape(), axis) == 0) return Vars{log(sum(exp(x), axis, keepdims))};
       const Var greatest = stop_gradient(max(x, axis, true));
       const Var shift = masked_fill(greatest, abs(greatest) == infinity, 0);

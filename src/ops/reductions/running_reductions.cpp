@@ -44,7 +44,7 @@ Var product_along(Var x, std::size_t axis) {
 
 Vars expand_prod(const ExpandCall& call) {
   Var x = summable(call.inputs[0]);
-  const std::vector<bool> reduced = reduced_axes(axes_of(call.attributes()), x.rank());
+  const std::vector<bool> reduced = reduced_axes(axes_of(call.attributes), x.rank());
   const Shape shape = reduced_shape(x.shape(), reduced, flag_of(call, "keepdims"));
   for (std::size_t axis = 0; axis < reduced.size(); ++axis)
     if (reduced[axis]) x = product_along(x, axis);
@@ -71,7 +71,7 @@ Vars running(Vars xs, std::size_t axis, const Combine& combine) {
 }
 
 std::size_t running_axis(const ExpandCall& call) {
-  return normal_axis(integer_of(call, "axis"), call.inputs[0].rank());
+  return normal_axis(call.integer("axis"), call.inputs[0].rank());
 }
 
 Vars expand_cumprod(const ExpandCall& call) {
@@ -180,11 +180,11 @@ const Op& cumsum_op() {
       },
       .gradient =
           [](const GradientCall& call) {
-            return Vars{cumsum(call.cotangent(), call.attributes().get<std::int64_t>("axis"),
-                               !call.attributes().get<bool>("reverse"))};
+            return Vars{cumsum(call.cotangent(), call.integer("axis"), !call.flag("reverse"))};
           },
       .batch = batch_along(),
-      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}},
+      .derivative = {.kept = 1}};
   return entry;
 }
 }  // namespace

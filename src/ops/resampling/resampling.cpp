@@ -94,9 +94,9 @@ Var resampled_along(const Var& x, std::size_t axis, const Resampled& by, const s
 
 Vars expand_interpolate(const ExpandCall& call) {
   Var x = call.inputs[0];
-  const auto& mode = call.attributes().get<std::string>("mode");
-  const bool align_corners = flag_of(call, "align_corners");
-  const std::vector<Resampled> axes = resampled_axes(x.shape(), call.attributes());
+  const auto& mode = call.text("mode");
+  const bool align_corners = call.flag("align_corners");
+  const std::vector<Resampled> axes = resampled_axes(x.shape(), call.attributes);
   for (std::size_t i = axes.size(); i-- > 0;) x = resampled_along(x, i + 2, axes[i], mode, align_corners);
   return {x};
 }
@@ -117,9 +117,8 @@ Var coordinate(const Var& point, std::int64_t size, const std::string& padding, 
 /// Channels come last, so that each point reads one row for each neighbour.
 Vars expand_grid_sample(const ExpandCall& call) {
   const Var &x = call.inputs[0], &grid = call.inputs[1];
-  const auto &mode = call.attributes().get<std::string>("mode"),
-             &padding = call.attributes().get<std::string>("padding_mode");
-  const bool align_corners = flag_of(call, "align_corners");
+  const auto &mode = call.text("mode"), &padding = call.text("padding_mode");
+  const bool align_corners = call.flag("align_corners");
   const Shape& shape = x.shape();
   const std::int64_t batch = shape[0], height = shape[2], width = shape[3];
   const Var rows = reshape(transpose(x, {0, 2, 3, 1}), {batch * height * width, shape[1]});

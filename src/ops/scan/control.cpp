@@ -11,14 +11,15 @@ namespace xtape {
 
 namespace {
 const Op& stop_gradient_op() {
-  static const Op entry{
-      .name = "stop_gradient",
-      .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
-      .inputs = {{"x", Accept::any}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
-      .batch = batch_leading,
-      .differentiable = false,
-      .lowering = {.view = [](const OpCall&, const Layout& layout) { return std::optional<Layout>(layout); }}};
+  static const Op entry{.name = "stop_gradient",
+                        .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
+                        .inputs = {{"x", Accept::any}},
+                        .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+                        .batch = batch_leading,
+                        .differentiable = false,
+                        .lowering = {.view = {.output = [](const OpCall&, const Layout& layout) {
+                                       return std::optional<Layout>(layout);
+                                     }}}};
   return entry;
 }
 
@@ -47,7 +48,7 @@ const Op& watch_op() {
             return Vars{call.cotangent(), {}};
           },
       .batch = batch_leading,
-      .lowering = {.kernel = watch_kernel, .overwrites = {0}, .any_dtype = true}};
+      .lowering = {.kernel = watch_kernel, .overwrites = {0}, .dtypes = {.any = true}}};
   return entry;
 }
 
@@ -127,7 +128,7 @@ Vars batch_cache(const BatchCall& call) {
   }
   Shape shape = call.node.outputs[0].shape;
   shape.insert(0, call.size);
-  const auto axis = static_cast<std::int64_t>(normal_axis(call.attributes().get<std::int64_t>("axis"), rows[0].rank()));
+  const auto axis = static_cast<std::int64_t>(normal_axis(call.integer("axis"), rows[0].rank()));
   return {reshape(record_call(call.tape, call.op, rows, {{"axis", axis}})[0], shape)};
 }
 
@@ -163,7 +164,7 @@ const Op& cache_op() {
       .batch = batch_cache,
       .record = record_cache,
       .differentiable = false,
-      .lowering = {.kernel = cache_kernel, .overwrites = {1}, .any_dtype = true}};
+      .lowering = {.kernel = cache_kernel, .overwrites = {1}, .dtypes = {.any = true}}};
   return entry;
 }
 }  // namespace

@@ -80,13 +80,12 @@ const Op& scan_op() {
             std::int64_t{-1}}},
       .shape = scan_types,
       .gradient = scan_gradient,
-      .tangent = scan_tangent,
       .batch = scan_batch,
       .expand = scan_unrolled,
-      .lowering = {.steps = [](const OpCall& call) { return Stepping(ScanForm(call.attributes)); },
-                   .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); },
-                   .strided_in = true,
-                   .strided_out = true}};
+      .lowering = {.body = {.steps = [](const OpCall& call) { return Stepping(ScanForm(call.attributes)); },
+                            .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); }},
+                   .layouts = {.any_in = true, .any_out = true}},
+      .derivative = {.tangent = scan_tangent}};
   return entry;
 }
 
@@ -242,7 +241,7 @@ void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& 
 }
 
 Vars scan_unrolled(const ExpandCall& call) {
-  const ScanForm form(call.attributes());
+  const ScanForm form(call.attributes);
   const Tape& body = *call.node.body;
   constexpr std::int64_t most_steps = 1 << 20;
   if (form.length > most_steps)

@@ -63,7 +63,7 @@ Vars batch_conditional(const ScanForm& form, const Tape& outer, const Tape& body
 
 /// All states are mapped, because a state that begins equal for all examples may change for each of them.
 Vars scan_batch(const BatchCall& call) {
-  ScanForm form(call.attributes());
+  ScanForm form(call.attributes);
   std::vector<bool> mapped = call.mapped;
   Vars inputs = call.inputs;
   for (std::size_t k = 0; k < form.sequences(); ++k) form.input_axes[k] += mapped[k] ? 1 : 0;

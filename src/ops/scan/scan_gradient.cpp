@@ -208,7 +208,7 @@ class OutgoingGradients {
 }  // namespace
 
 Vars scan_gradient(const GradientCall& call) {
-  const ScanForm form(call.attributes());
+  const ScanForm form(call.attributes);
   RecordedBody again(call.inputs[0].tape(), call.node, call.inputs, call.outputs, !form.reverse);
   ScanStep& step = again.step;
   Tape& tape = again.tape;

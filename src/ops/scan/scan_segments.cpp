@@ -214,7 +214,7 @@ Tape with_draws_apart(const Tape& body) {
     current = rerecorded(current, [&](Tape& next, std::int32_t index, const Now& now) {
       const Node& node = current.node(index);
       if (!hides_draws(node)) return Vars{};
-      if (node.op->own_derivative)
+      if (node.op->derivative.differs)
         throw Error("scan: the body of " + node.op->name +
                     " draws random numbers: draw them in the cell, outside of it");
       if (!node.op->expand)
@@ -223,7 +223,7 @@ Tape with_draws_apart(const Tape& body) {
       again = true;
       Vars inputs;
       for (const ValueId& input : node.inputs) inputs.push_back(now(input));
-      return expansion({*node.op, node, next, inputs});
+      return expansion(node, next, inputs);
     });
   }
   return current;

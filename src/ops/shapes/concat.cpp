@@ -70,16 +70,14 @@ const Op& concat_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const auto axis = call.attributes().get<std::int64_t>("axis");
+            const auto axis = call.integer("axis");
             std::vector<std::int64_t> sizes;
             for (const Var& input : call.inputs) sizes.push_back(input.size(axis));
             return split(call.cotangent(), sizes, axis);
           },
       .batch = batch_along(),
       .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, concat_parts(call, call.out[0])); },
-                   .parts = concat_parts,
-                   .strided_in = true,
-                   .strided_out = true}};
+                   .layouts = {.any_in = true, .any_out = true, .parts = concat_parts}}};
   return entry;
 }
 
@@ -100,15 +98,10 @@ const Op& stack_op() {
             shape.insert(stacking_axis(call), std::ssize(call.inputs));
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
-      .gradient =
-          [](const GradientCall& call) {
-            return unstack(call.cotangent(), call.attributes().get<std::int64_t>("axis"));
-          },
+      .gradient = [](const GradientCall& call) { return unstack(call.cotangent(), call.integer("axis")); },
       .batch = batch_along("axis", true),
       .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, stack_parts(call, call.out[0])); },
-                   .parts = stack_parts,
-                   .strided_in = true,
-                   .strided_out = true}};
+                   .layouts = {.any_in = true, .any_out = true, .parts = stack_parts}}};
   return entry;
 }
 
@@ -154,14 +147,14 @@ const Op& split_op() {
           [](const GradientCall& call) {
             Vars cotangents;
             for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
-            return Vars{concat(cotangents, call.attributes().get<std::int64_t>("axis"))};
+            return Vars{concat(cotangents, call.integer("axis"))};
           },
       .expand =
           [](const ExpandCall& call) {
-            const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), call.inputs[0].rank());
+            const std::size_t axis = normal_axis(call.integer("axis"), call.inputs[0].rank());
             Vars parts;
             std::int64_t start = 0;
-            for (std::int64_t size : call.attributes().get<std::vector<std::int64_t>>("sizes")) {
+            for (std::int64_t size : call.integers("sizes")) {
               parts.push_back(part_along(call.inputs[0], axis, start, start + size));
               start += size;
             }
@@ -192,13 +185,13 @@ const Op& unstack_op() {
             Vars cotangents;
             for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
             const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
-            const auto axis = call.attributes().get<std::int64_t>("axis");
+            const auto axis = call.integer("axis");
             return Vars{stack(cotangents, axis < 0 ? axis + rank : axis)};
           },
       .expand =
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
-            const std::size_t axis = normal_axis(call.attributes().get<std::int64_t>("axis"), x.rank());
+            const std::size_t axis = normal_axis(call.integer("axis"), x.rank());
             const std::int64_t count = x.shape()[axis];
             Vars parts;
             for (std::int64_t i = 0; i < count; ++i)

@@ -52,7 +52,7 @@ Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&
   op.expand = [value](const ExpandCall& call) {
     const ValueType& type = call.node.outputs[0];
     Tape tape = call.tape;
-    return Vars{broadcast_to(tape.constant(value(call.attributes()), type.dtype), type.shape)};
+    return Vars{broadcast_to(tape.constant(value(call.attributes), type.dtype), type.shape)};
   };
   op.differentiable = false;
   return op;
@@ -155,7 +155,7 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
   };
   op.expand = [meaning](const ExpandCall& call) {
-    const Attributes& attributes = call.attributes();
+    const Attributes& attributes = call.attributes;
     return Vars{meaning.from_start(call.tape, call.inputs[0].size(attributes.get<std::int64_t>("axis")), attributes)};
   };
   op.record = [meaning](Tape& tape, const Op&, const Vars& inputs, const Attributes& attributes) {

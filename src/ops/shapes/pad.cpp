@@ -41,7 +41,7 @@ const Op& pad_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const auto& before = call.attributes().get<std::vector<std::int64_t>>("before");
+            const auto& before = call.integers("before");
             std::vector<std::int64_t> stop = before;
             for (std::size_t i = 0; i < stop.size(); ++i) stop[i] += call.inputs[0].shape()[i];
             return Vars{slice(call.cotangent(), before, stop)};
@@ -50,11 +50,10 @@ const Op& pad_op() {
       .expand =
           [](const ExpandCall& call) {
             const ValueType& type = call.node.outputs[0];
-            const Var ground = full(call.tape, type.shape, call.attributes().number("value"), type.dtype);
-            return Vars{
-                update_slice(ground, call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("before"))};
+            const Var ground = full(call.tape, type.shape, call.attributes.number("value"), type.dtype);
+            return Vars{update_slice(ground, call.inputs[0], call.integers("before"))};
           },
-      .lowering = {.kernel = kernel_by_name, .strided_in = true, .strided_out = true, .any_dtype = true}};
+      .lowering = {.kernel = kernel_by_name, .layouts = {.any_in = true, .any_out = true}, .dtypes = {.any = true}}};
   return entry;
 }
 
@@ -87,7 +86,7 @@ const Op& shift_right_op() {
             call.element("value", call.dtype(0));
             return std::vector<ValueType>{call.inputs[0]};
           },
-      .expand = [](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes()); },
+      .expand = [](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes); },
       .record = [](Tape& tape, const Op&, const Vars& inputs,
                    const Attributes& attributes) { return shifted(tape, inputs[0], attributes); }};
   return entry;
@@ -149,10 +148,7 @@ const Op& tile_op() {
           [](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};
           },
-      .expand =
-          [](const ExpandCall& call) {
-            return tiled(call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("repeats"));
-          },
+      .expand = [](const ExpandCall& call) { return tiled(call.inputs[0], call.integers("repeats")); },
       .record =
           [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
             const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
@@ -182,7 +178,7 @@ using Counts = std::vector<std::int64_t>;
 
 Vars expand_roll(const ExpandCall& call) {
   const Shape& shape = call.inputs[0].shape();
-  const auto &shifts = call.attributes().get<Counts>("shifts"), &axes = call.attributes().get<Counts>("axis");
+  const auto &shifts = call.get<Counts>("shifts"), &axes = call.get<Counts>("axis");
   Var x = axes.empty() ? reshape(call.inputs[0], {count_of(shape)}) : call.inputs[0];
   for (std::size_t i = 0; i < shifts.size(); ++i) {
     const std::size_t axis = axes.empty() ? 0 : normal_axis(axes[i], x.rank());
@@ -196,11 +192,11 @@ Vars expand_roll(const ExpandCall& call) {
 
 Vars expand_repeat(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const std::size_t axis = normal_axis(integer_of(call, "axis"), x.rank());
+  const std::size_t axis = normal_axis(call.integer("axis"), x.rank());
   Shape apart{1, 1, 1, 1};
   for (std::size_t i = 0; i < x.rank(); ++i) apart[i < axis ? 0 : i == axis ? 1 : 3] *= x.shape()[i];
   Shape spread = apart;
-  spread[2] = integer_of(call, "repeats");
+  spread[2] = call.integer("repeats");
   return {reshape(broadcast_to(reshape(x, apart), spread), call.node.outputs[0].shape)};
 }
 
@@ -227,7 +223,7 @@ Var bordered(const Var& x, std::size_t axis, std::int64_t before, std::int64_t a
 
 template <Border border>
 Vars expand_border(const ExpandCall& call) {
-  const auto &before = call.attributes().get<Counts>("before"), &after = call.attributes().get<Counts>("after");
+  const auto &before = call.get<Counts>("before"), &after = call.get<Counts>("after");
   Var x = call.inputs[0];
   for (std::size_t i = 0; i < before.size(); ++i) x = bordered(x, i, before[i], after[i], border);
   return {x};

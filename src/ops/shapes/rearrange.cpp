@@ -214,7 +214,7 @@ const Op& rearrange_op() {
           },
       .expand =
           [](const ExpandCall& call) {
-            return Vars{rearranged(call.inputs[0], arrangement_of(call.attributes(), call.inputs[0].shape()))};
+            return Vars{rearranged(call.inputs[0], arrangement_of(call.attributes, call.inputs[0].shape()))};
           },
       .record =
           [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {

@@ -120,9 +120,10 @@ const Op& reshape_op() {
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
-      .lowering = {
-          .view = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
-          .unview = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
+      .lowering = {.view = {.output = [](const OpCall& call,
+                                         const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
+                            .input = [](const OpCall& call,
+                                        const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
   return entry;
 }
 
@@ -141,14 +142,14 @@ const Op& expand_dims_op() {
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
-      .lowering = {
-          .view =
-              [](const OpCall& call, Layout layout) {
-                layout.shape.insert(new_axis(call), 1);
-                layout.strides.insert(new_axis(call), 0);
-                return std::optional<Layout>(layout);
-              },
-          .unview = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
+      .lowering = {.view = {.output =
+                                [](const OpCall& call, Layout layout) {
+                                  layout.shape.insert(new_axis(call), 1);
+                                  layout.strides.insert(new_axis(call), 0);
+                                  return std::optional<Layout>(layout);
+                                },
+                            .input = [](const OpCall& call,
+                                        const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
   return entry;
 }
 
@@ -170,19 +171,19 @@ const Op& squeeze_op() {
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
-      .lowering = {
-          .view =
-              [](const OpCall& call, const Layout& layout) {
-                const std::vector<bool> drop = dropped(call);
-                Layout result{{}, {}, layout.offset};
-                for (std::size_t i = 0; i < drop.size(); ++i)
-                  if (!drop[i]) {
-                    result.shape.push_back(layout.shape[i]);
-                    result.strides.push_back(layout.strides[i]);
-                  }
-                return std::optional<Layout>(result);
-              },
-          .unview = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
+      .lowering = {.view = {.output =
+                                [](const OpCall& call, const Layout& layout) {
+                                  const std::vector<bool> drop = dropped(call);
+                                  Layout result{{}, {}, layout.offset};
+                                  for (std::size_t i = 0; i < drop.size(); ++i)
+                                    if (!drop[i]) {
+                                      result.shape.push_back(layout.shape[i]);
+                                      result.strides.push_back(layout.strides[i]);
+                                    }
+                                  return std::optional<Layout>(result);
+                                },
+                            .input = [](const OpCall& call,
+                                        const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
   return entry;
 }
 }  // namespace

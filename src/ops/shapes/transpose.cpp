@@ -16,7 +16,7 @@ std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::si
 
 Vars batch_transposed(const BatchCall& call) {
   Axes order{0};
-  for (const std::size_t axis : order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), call.rank()))
+  for (const std::size_t axis : order_of(call.integers("axes"), call.rank()))
     order.push_back(static_cast<std::int64_t>(axis) + 1);
   return {transpose(call.inputs[0], order)};
 }
@@ -47,32 +47,31 @@ const Op& transpose_op() {
       .gradient =
           [](const GradientCall& call) {
             const std::size_t rank = call.inputs[0].rank();
-            const std::vector<std::size_t> order =
-                order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank);
+            const std::vector<std::size_t> order = order_of(call.integers("axes"), rank);
             std::vector<std::int64_t> inverse(rank);
             for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
             return Vars{transpose(call.cotangent(), inverse)};
           },
       .batch = batch_transposed,
-      .lowering = {.view =
-                       [](const OpCall& call, const Layout& layout) {
-                         Layout result{{}, {}, layout.offset};
-                         for (std::size_t axis : order_of(call.integers("axes"), layout.shape.size())) {
-                           result.shape.push_back(layout.shape[axis]);
-                           result.strides.push_back(layout.strides[axis]);
-                         }
-                         return std::optional<Layout>(result);
-                       },
-                   .unview =
-                       [](const OpCall& call, const Layout& layout) {
-                         const auto order = order_of(call.integers("axes"), layout.shape.size());
-                         Layout result{layout.shape, layout.strides, layout.offset};
-                         for (std::size_t i = 0; i < layout.shape.size(); ++i) {
-                           result.shape[order[i]] = layout.shape[i];
-                           result.strides[order[i]] = layout.strides[i];
-                         }
-                         return std::optional<Layout>(result);
-                       }}};
+      .lowering = {.view = {.output =
+                                [](const OpCall& call, const Layout& layout) {
+                                  Layout result{{}, {}, layout.offset};
+                                  for (std::size_t axis : order_of(call.integers("axes"), layout.shape.size())) {
+                                    result.shape.push_back(layout.shape[axis]);
+                                    result.strides.push_back(layout.strides[axis]);
+                                  }
+                                  return std::optional<Layout>(result);
+                                },
+                            .input =
+                                [](const OpCall& call, const Layout& layout) {
+                                  const auto order = order_of(call.integers("axes"), layout.shape.size());
+                                  Layout result{layout.shape, layout.strides, layout.offset};
+                                  for (std::size_t i = 0; i < layout.shape.size(); ++i) {
+                                    result.shape[order[i]] = layout.shape[i];
+                                    result.strides[order[i]] = layout.strides[i];
+                                  }
+                                  return std::optional<Layout>(result);
+                                }}}};
   return entry;
 }
 }  // namespace
@@ -116,9 +115,9 @@ const Op& broadcast_to_op() {
             shape.insert(0, call.size);
             return Vars{broadcast_to(reshape(x, aligned), shape)};
           },
-      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
-        return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
-      }}};
+      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+                     return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
+                   }}}};
   return entry;
 }
 }  // namespace

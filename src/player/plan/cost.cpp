@@ -31,9 +31,9 @@ Cost cost_of(const KernelCall& call) {
   const double written = cost.bytes;
   for (std::size_t k = 0; k < call.in.size(); ++k) {
     const double held = bytes(call.dtype(k), call.in[k]);
-    cost.bytes += k == 0 && call.op.lowering.picks ? std::min(held, written) : held;
+    cost.bytes += k == 0 && call.op.lowering.cost.picks ? std::min(held, written) : held;
   }
-  if (call.op.lowering.flops) cost.flops = call.op.lowering.flops(call);
+  if (call.op.lowering.cost.flops) cost.flops = call.op.lowering.cost.flops(call);
   return cost;
 }
 

@@ -14,7 +14,7 @@ namespace {
 /// Returns whether the kernel depends on more than what equal calls have in common. Random numbers depend on the site,
 /// and the zeros of a scan depend on its readers.
 bool is_single(const Op& op, const Tape* body) {
-  if (op.random || op.lowering.steps) return true;
+  if (op.random || op.lowering.body.steps) return true;
   const auto size = static_cast<std::int32_t>(body == nullptr ? 0 : body->size());
   for (std::int32_t i = 0; i < size; ++i)
     if (const Node& node = node_of(*body, i); is_single(*node.op, node.body.get())) return true;
@@ -72,7 +72,7 @@ void PlacedCall::add_output(const Layout& layout) {
 }
 
 KernelCall PlacedCall::kernel_call() const {
-  KernelCall call(OpCall{*node->op, node->attributes, inputs, node->outputs, node->body.get(), node->site});
+  KernelCall call(OpCall{{node->attributes}, *node->op, inputs, node->outputs, node->body.get(), node->site});
   call.in = in;
   call.out = out;
   call.fixed = fixed;

@@ -39,7 +39,7 @@ void Placements::place_external(const ExternalBuffers& external) {
                                      [&](const auto& carry) { return carry.second == id; });
     const Op& op = *program_.node(id.node).op;
     const bool writes_there =
-        !op.is_source() && !op.is_view() && (op.lowering.strided_out || external.outputs[k].contiguous());
+        !op.is_source() && !op.is_view() && (op.lowering.layouts.any_out || external.outputs[k].contiguous());
     if (passes_.views && writes_there && !carried && !of(id)) set(id, external_outputs_.back());
   }
 }
@@ -55,8 +55,9 @@ void Placements::find_last_uses() {
       const ValueId id{index, k};
       last_[id] = requested_[id] ? static_cast<std::int32_t>(program_.tape.size()) : std::max(last_[id], index);
     }
-    // views and ops with Lowering::parts share memory with their inputs, so their readers also read these inputs
-    const bool passes_on = node.op->is_view() || node.op->lowering.parts;
+    // views and ops with Lowering::Layouts::parts share memory with their inputs, so their readers also read these
+    // inputs
+    const bool passes_on = node.op->is_view() || node.op->lowering.layouts.parts;
     const std::int32_t use = passes_on ? std::max(index, last_[{index, 0}]) : index;
     for (const ValueId& id : node.inputs) last_[id] = std::max(last_[id], use);
   }
@@ -125,7 +126,7 @@ bool has_rows(const Layout& layout) {
 bool Placements::takes_place(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
   if (of(id) || requested(id) || producer.op->is_source()) return false;
-  return producer.op->is_view() || layout.contiguous() || (producer.op->lowering.strided_out && has_rows(layout));
+  return producer.op->is_view() || layout.contiguous() || (producer.op->lowering.layouts.any_out && has_rows(layout));
 }
 
 /// Goes from the last node to the first, because an output must be placed before the inputs that are written within it.
@@ -133,8 +134,8 @@ void Placements::place_backwards() {
   find_copied_views();
   for (auto index = static_cast<std::int32_t>(program_.tape.size()); index-- > 0;) {
     const Node& node = program_.node(index);
-    if (node.op->lowering.parts) place_parts(index);
-    if (node.op->is_view() && node.op->lowering.unview) place_view_input(index);
+    if (node.op->lowering.layouts.parts) place_parts(index);
+    if (node.op->is_view() && node.op->lowering.view.input) place_view_input(index);
   }
 }
 
@@ -142,7 +143,7 @@ void Placements::place_backwards() {
 void Placements::place_parts(std::int32_t index) {
   const Node& node = program_.node(index);
   const Placement whole = of({index, 0}) ? of({index, 0}) : make({index, 0});
-  const std::vector<Layout> parts = node.op->lowering.parts(call_of(program_, node), whole.layout);
+  const std::vector<Layout> parts = node.op->lowering.layouts.parts(call_of(program_, node), whole.layout);
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (takes_place(node.inputs[i], parts[i])) set(node.inputs[i], {whole.buffer, parts[i]});
 }
@@ -161,7 +162,7 @@ void Placements::find_copied_views() {
     const bool of_view = program_.node(input.node).op->is_view();
     const OpCall call = call_of(program_, node);
     const std::optional<Layout> layout =
-        node.op->lowering.view(call, of_view ? layouts[number[input.node]] : Layout::dense(call.shape(0)));
+        node.op->lowering.view.output(call, of_view ? layouts[number[input.node]] : Layout::dense(call.shape(0)));
     copied_view_[i] = !layout;
     number[i] = layouts.size();
     layouts.push_back(layout ? *layout : Layout::dense(node.outputs[0].shape));
@@ -177,21 +178,21 @@ void Placements::place_view_input(std::int32_t index) {
   if (!of(output) && !requested(output) && !copied_view_[index]) return;
   const OpCall call = call_of(program_, node);
   if (!of(output)) {
-    const std::optional<Layout> dense = node.op->lowering.unview(call, Layout::dense(node.outputs[0].shape));
+    const std::optional<Layout> dense = node.op->lowering.view.input(call, Layout::dense(node.outputs[0].shape));
     if (!dense || !takes_place(input, *dense) || !takes_parts(input, *dense)) return;
     make(output);
   }
-  const std::optional<Layout> layout = node.op->lowering.unview(call, of(output).layout);
+  const std::optional<Layout> layout = node.op->lowering.view.input(call, of(output).layout);
   if (layout && takes_place(input, *layout) && takes_parts(input, *layout)) set(input, {of(output).buffer, *layout});
 }
 
-/// Returns whether the parts of a value (Lowering::parts) allow this layout. They do not if the layout has gaps and no
-/// part can be written within it. Parts can be written into a dense array, and one copy of this array is faster than a
-/// copy of each part with gaps.
+/// Returns whether the parts of a value (Lowering::Layouts::parts) allow this layout. They do not if the layout has
+/// gaps and no part can be written within it. Parts can be written into a dense array, and one copy of this array is
+/// faster than a copy of each part with gaps.
 bool Placements::takes_parts(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
-  if (!producer.op->lowering.parts || layout.contiguous()) return true;
-  const std::vector<Layout> parts = producer.op->lowering.parts(call_of(program_, producer), layout);
+  if (!producer.op->lowering.layouts.parts || layout.contiguous()) return true;
+  const std::vector<Layout> parts = producer.op->lowering.layouts.parts(call_of(program_, producer), layout);
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (takes_place(producer.inputs[i], parts[i])) return true;
   return false;
@@ -221,7 +222,7 @@ void find_overwritable_in_fused(const Tape& body, std::vector<std::size_t>& inpu
 
 void find_overwritable(const Node& node, std::vector<std::size_t>& inputs) {
   inputs.clear();
-  if (node.op->lowering.tiles_body) return find_overwritable_in_fused(*node.body, inputs);
+  if (node.op->lowering.body.tiles) return find_overwritable_in_fused(*node.body, inputs);
   if (runs_in_tiles(*node.op)) {
     if (node.outputs.size() > 1) return;  // the op may read inputs after it has written the output
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);

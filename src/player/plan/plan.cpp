@@ -47,7 +47,7 @@ class Planner {
       plan_source(index, node);
     else if (node.op->is_view() && node.op->lowering.view)
       plan_view(index, node);
-    else if (node.op->lowering.parts && options_.passes.views)
+    else if (node.op->lowering.layouts.parts && options_.passes.views)
       plan_parts(index, node);
     else
       plan_kernel(index, node);
@@ -139,10 +139,10 @@ class Planner {
     const Placement& input = places_.of(node.inputs[0]);
     if (!options_.passes.views) {
       const Placement dense = contiguous(node.inputs[0], index);
-      add_copy(index, output, {dense.buffer, *node.op->lowering.view(call, dense.layout)}, places_.make(output));
+      add_copy(index, output, {dense.buffer, *node.op->lowering.view.output(call, dense.layout)}, places_.make(output));
       return;
     }
-    const std::optional<Layout> seen = node.op->lowering.view(call, input.layout);
+    const std::optional<Layout> seen = node.op->lowering.view.output(call, input.layout);
     if (seen) {
       const Placement alias{input.buffer, *seen};
       if (!places_.of(output)) {
@@ -155,20 +155,20 @@ class Planner {
     if (!places_.of(output)) places_.make(output);
     const Placement target = places_.of(output);
     std::optional<Layout> source;
-    if (node.op->lowering.unview) source = node.op->lowering.unview(call, target.layout);
+    if (node.op->lowering.view.input) source = node.op->lowering.view.input(call, target.layout);
     if (source) {  // copy the input, so that the view of the copy is the output
       add_copy(index, node.inputs[0], input, {target.buffer, *source});
       return;
     }
     const Placement dense = contiguous(node.inputs[0], index);
-    add_copy(index, output, {dense.buffer, *node.op->lowering.view(call, dense.layout)}, target);
+    add_copy(index, output, {dense.buffer, *node.op->lowering.view.output(call, dense.layout)}, target);
   }
 
   void plan_parts(std::int32_t index, const Node& node) {
     const ValueId output{index, 0};
     if (!places_.of(output)) places_.make(output);
     const Placement whole = places_.of(output);
-    const std::vector<Layout> parts = node.op->lowering.parts(call_of(program_, node), whole.layout);
+    const std::vector<Layout> parts = node.op->lowering.layouts.parts(call_of(program_, node), whole.layout);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Placement target{whole.buffer, parts[i]};
       if (same_elements(places_.of(node.inputs[i]), target)) continue;
@@ -178,7 +178,7 @@ class Planner {
 
   void plan_kernel(std::int32_t index, const Node& node) {
     const bool tiled = runs_in_tiles(*node.op);
-    const bool steps = static_cast<bool>(node.op->lowering.steps);
+    const bool steps = static_cast<bool>(node.op->lowering.body.steps);
     if (!tiled && !steps && !node.op->lowering.kernel)
       throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
     for (const ValueId& id : node.inputs) require_countable(node, program_.type(id));
@@ -188,7 +188,7 @@ class Planner {
     call_.begin(node);
     in_.clear();
     out_.clear();
-    const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
+    const bool any_layout = tiled || (node.op->lowering.layouts.any_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
       const Placement& place = any_layout ? places_.of(id) : contiguous(id, index);
       in_.push_back(ref(program_.type(id).dtype, place));
@@ -230,9 +230,9 @@ class Planner {
     call.seed = options_.seed;
     call.precision = options_.precision;
     Cost cost = cost_of(call);
-    Kernel kernel = runs_in_tiles(*node.op)   ? bodies_.tiled(call)
-                    : node.op->lowering.steps ? bodies_.stepped(call, options_, zeros_of(index), cost)
-                                              : make_kernel(call, node.site);
+    Kernel kernel = runs_in_tiles(*node.op)        ? bodies_.tiled(call)
+                    : node.op->lowering.body.steps ? bodies_.stepped(call, options_, zeros_of(index), cost)
+                                                   : make_kernel(call, node.site);
     check_kernel(kernel, call, node.op->name);
     const SharedKernel shared{std::make_shared<const Kernel>(std::move(kernel)), cost};
     made_.add(call, shared);

@@ -12,7 +12,7 @@ const char* name_of(BufferKind kind) {
 }
 
 std::string step_name(const Node& node) {
-  if (!node.op->lowering.tiles_body) return node.op->name;
+  if (!node.op->lowering.body.tiles) return node.op->name;
   std::string name;
   for (std::size_t i = 0; i < node.body->size(); ++i)
     if (const Op& op = *node.body->node(i).op; !op.is_source()) name += (name.empty() ? "" : "+") + op.name;

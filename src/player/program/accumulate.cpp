@@ -37,12 +37,12 @@ std::vector<std::int32_t> absorbed_terms(const Program& program) {
   std::vector<std::int32_t> terms(program.tape.size(), -1);
   for (const std::int32_t index : program.order) {
     const Node& sum = program.node(index);
-    if (!sum.op->lowering.adds) continue;
+    if (!sum.op->algebra.adds) continue;
     const bool second_is_last = positions[sum.inputs[1].node] >= positions[sum.inputs[0].node];
     const ValueId last = sum.inputs[second_is_last ? 1 : 0], first = sum.inputs[second_is_last ? 0 : 1];
     const Node& term = program.node(last.node);
     const bool one_type = program.type(last) == sum.outputs[0] && program.type(first) == sum.outputs[0];
-    if (one_type && first != last && reads[first].last <= positions[index] && term.op->accumulate &&
+    if (one_type && first != last && reads[first].last <= positions[index] && term.op->algebra.accumulate &&
         term.outputs.size() == 1 && reads[last].count == 1 && !requested[last.node] &&
         program.regions[last.node] == program.regions[index])
       terms[index] = last.node;
@@ -61,7 +61,7 @@ void accumulate_pass(Program& program) {
       const Node& term = program.node(last);
       const ValueId other = node.inputs[0].node == last ? node.inputs[1] : node.inputs[0];
       const auto in_site = rewriter.tape().in_site(term.site);
-      const Var sum = term.op->accumulate(term, rewriter.vars(term.inputs), rewriter.var(other));
+      const Var sum = term.op->algebra.accumulate(term, rewriter.vars(term.inputs), rewriter.var(other));
       if (!sum.empty()) {
         rewriter.replace({index, 0}, sum);
         rewriter.close(index);

@@ -55,7 +55,7 @@ bool equal_calls(const Node& a, const Node& b) {
 bool changes_nothing(const Program& program, const Node& node) {
   if (!node.op->is_view() || node.outputs[0] != program.type(node.inputs[0])) return false;
   const Layout dense = Layout::dense(node.outputs[0].shape);
-  const std::optional<Layout> seen = node.op->lowering.view(call_of(program, node), dense);
+  const std::optional<Layout> seen = node.op->lowering.view.output(call_of(program, node), dense);
   return seen && seen->strides == dense.strides && seen->offset == 0;
 }
 }  // namespace

@@ -13,7 +13,7 @@ bool must_expand(const Op& op) {
 }
 
 bool expands(const Node& node, Expand which) {
-  const bool is_kept_scan = which == Expand::all_but_scans && node.op->lowering.steps;
+  const bool is_kept_scan = which == Expand::all_but_scans && node.op->lowering.body.steps;
   if (which >= Expand::all_but_scans) return node.op->expand && !is_kept_scan;
   return must_expand(*node.op) || (which == Expand::fused && node.fused && node.op->expand);
 }
@@ -42,7 +42,7 @@ Vars recorded_expansion(Rewriter& rewriter, const Node& node) {
     copier.replace(inputs.back().id(), now);
   }
   const auto given = static_cast<std::int32_t>(apart.size());
-  const Vars outputs = expansion({*node.op, node, apart, inputs});
+  const Vars outputs = expansion(node, apart, inputs);
   for (std::int32_t i = given; i < static_cast<std::int32_t>(apart.size()); ++i) copier.copy(i);
   Vars placed;
   for (const Var& output : outputs) {

@@ -214,7 +214,7 @@ const Op& fused_elementwise_op() {
     op.doc = "Applies elementwise ops together, tile by tile.";
     op.inputs = {{"xs", Accept::any, Arity::many}};
     op.outputs = {"ys"};
-    op.lowering.tiles_body = true;
+    op.lowering.body.tiles = true;
     op.shape = [](const OpCall& call) {
       std::vector<ValueType> types;
       for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));

@@ -30,28 +30,28 @@ Attributes widened(const Attributes& attributes) {
 /// Returns the narrow array from which `var` is cast to a wider dtype, or an empty var if there is none.
 Var narrow_source(const Var& var) {
   const Node& node = var.node();
-  if (!node.op->lowering.casts || is_narrow(node.outputs[0].dtype)) return {};
+  if (!node.op->lowering.dtypes.casts || is_narrow(node.outputs[0].dtype)) return {};
   const Var source = var.tape().var(node.inputs[0]);
   return is_narrow(source.dtype()) ? source : Var();
 }
 
 /// Returns whether the op only moves elements of input 0.
 bool moves(const Op& op) {
-  return op.is_view() || (op.lowering.any_dtype && op.lowering.picks);
+  return op.is_view() || (op.lowering.dtypes.any && op.lowering.cost.picks);
 }
 
-/// Looks for an input that is a product of an array and its scale (Lowering::scales). Records the call with the
+/// Looks for an input that is a product of an array and its scale (Op::Algebra::scales). Records the call with the
 /// unscaled array as this input, and scales the result instead. Returns an empty var if there is no such input.
 Var scaled_later(const Node& node, const Vars& inputs) {
-  for (std::size_t k = 0; k < inputs.size() && node.op->scaled; ++k) {
+  for (std::size_t k = 0; k < inputs.size() && node.op->algebra.scaled; ++k) {
     const Node& product = inputs[k].node();
-    if (!product.op->lowering.scales) continue;
+    if (!product.op->algebra.scales) continue;
     const Tape tape = inputs[k].tape();
     const Var scale = tape.var(product.inputs[1]);
     if (scale.rank() != inputs[k].rank()) continue;
     Vars unscaled = inputs;
     unscaled[k] = cast(tape.var(product.inputs[0]), inputs[k].dtype());
-    const Var result = node.op->scaled(node, unscaled, k, scale);
+    const Var result = node.op->algebra.scaled(node, unscaled, k, scale);
     if (!result.empty()) return result;
   }
   return {};
@@ -97,7 +97,7 @@ class Factors {
     const Op& op = *program_.node(id.node).op;
     const ValueType& type = program_.type(id);
     return type.dtype == Dtype::float32 && count_of(type.shape) >= worth_it && !op.is_source() && !op.is_view() &&
-           !op.lowering.casts && only_factor(id);
+           !op.lowering.dtypes.casts && only_factor(id);
   }
 
  private:
@@ -111,7 +111,7 @@ class Factors {
   bool is_factor_of(std::int32_t reader, ValueId id) const {
     const Node& node = program_.node(reader);
     if (node.op->is_view()) return only_factor({reader, 0});
-    const auto& widens = node.op->lowering.widens;
+    const auto& widens = node.op->lowering.dtypes.widens;
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (node.inputs[k] == id && std::find(widens.begin(), widens.end(), static_cast<int>(k)) == widens.end())
         return false;
@@ -125,7 +125,7 @@ class Factors {
 /// If `id` is a narrow value cast to float32, returns the narrow value. Otherwise returns `id`.
 ValueId before_widening(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
-  if (!node.op->lowering.casts || node.outputs[0].dtype != Dtype::float32) return id;
+  if (!node.op->lowering.dtypes.casts || node.outputs[0].dtype != Dtype::float32) return id;
   return is_narrow(program.type(node.inputs[0]).dtype) ? node.inputs[0] : id;
 }
 }  // namespace
@@ -180,7 +180,7 @@ void read_narrow_pass(Program& program) {
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
     Node& node = editable(program.tape, index);
-    for (const int input : node.op->lowering.widens)
+    for (const int input : node.op->lowering.dtypes.widens)
       if (const auto k = static_cast<std::size_t>(input); k < node.inputs.size())
         node.inputs[k] = before_widening(program, node.inputs[k]);
     rewriter.keep(index);

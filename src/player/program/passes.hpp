@@ -38,7 +38,7 @@ bool repeat_steps_pass(Program& program, RepeatSteps which);
 /// Returns whether any value of the program has a storage dtype. If not, the passes for storage dtypes have nothing to
 /// do.
 bool has_narrow(const Program& program);
-/// Moves elements of storage dtypes before casting them, and scales results instead of operands (Op::scaled).
+/// Moves elements of storage dtypes before casting them, and scales results instead of operands (Op::Algebra::scaled).
 void postpone_pass(Program& program);
 /// Casts inputs of storage dtypes to the dtypes of kernels, and casts the results back.
 void widen_pass(Program& program);
@@ -53,14 +53,15 @@ void common_pass(Program& program);
 /// Removes unread outputs of scans. Most of them exist for the gradient.
 void scan_pass(Program& program);
 
-/// Uses Op::accumulate to turn the sum of a value and a call, such as a product, into a call that adds to the value.
+/// Uses Op::Algebra::accumulate to turn the sum of a value and a call, such as a product, into a call that adds to the
+/// value.
 void accumulate_pass(Program& program);
 
 /// Runs if products round their factors to bfloat16. Stores computed values as bfloat16 if only products read them.
 /// This halves the memory of the values. The results keep their bits, except for products that are too small to round
 /// their factors.
 void store_factors_pass(Program& program);
-/// Drops casts before inputs that kernels widen themselves (Lowering::widens).
+/// Drops casts before inputs that kernels widen themselves (Lowering::Dtypes::widens).
 void read_narrow_pass(Program& program);
 
 /// Fuses elementwise ops of one shape into ops that run tile by tile.

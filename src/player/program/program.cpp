@@ -55,7 +55,7 @@ void Program::compact() {
 }
 
 OpCall call_of(const Program& program, const Node& node) {
-  OpCall call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
+  OpCall call{{node.attributes}, *node.op, {}, node.outputs, node.body.get(), node.site};
   call.inputs.reserve(node.inputs.size());
   for (const ValueId& id : node.inputs) call.inputs.push_back(program.type(id));
   return call;

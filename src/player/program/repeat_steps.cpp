@@ -24,7 +24,7 @@ struct ScanNode {
       : index(number),
         node(program.node(number)),
         body(*node.body),
-        form(node.op->lowering.steps(call_of(program, node))),
+        form(node.op->lowering.body.steps(call_of(program, node))),
         given(body.inputs()),
         results(body.results()) {}
 
@@ -46,7 +46,7 @@ struct ScanNode {
 };
 
 bool is_scan(const Node& node) {
-  return node.op->lowering.steps && node.op->lowering.attributes;
+  return node.op->lowering.body.steps && node.op->lowering.body.attributes;
 }
 
 bool is_cheap(const Op& op) {
@@ -200,9 +200,9 @@ class Repetition {
     return uses;
   }
   bool is_added(std::size_t product, const std::vector<bool>& nodes) const {
-    if (!body_node(product).op->accumulate) return false;
+    if (!body_node(product).op->algebra.accumulate) return false;
     for (std::size_t i = product; i < nodes.size(); ++i)
-      if (nodes[i] && body_node(i).op->lowering.adds)
+      if (nodes[i] && body_node(i).op->algebra.adds)
         for (const ValueId& id : body_node(i).inputs)
           if (static_cast<std::size_t>(id.node) == product) return true;
     return false;
@@ -270,7 +270,7 @@ class RepeatingScan {
     std::vector<ValueId> results;
     for (const Var& result : inline_body(*body_, reader.body, given)) results.push_back(result.id());
     body_->set_results(results);
-    fresh_.attributes = reader.node.op->lowering.attributes(form);
+    fresh_.attributes = reader.node.op->lowering.body.attributes(form);
     fresh_.body = body_;
   }
 

@@ -58,7 +58,7 @@ Node narrowed(const Rewriter& rewriter, const Node& node, Stepping form, const s
   }
   kept->set_results(ids);
   fresh.outputs = std::move(types);
-  fresh.attributes = node.op->lowering.attributes(form);
+  fresh.attributes = node.op->lowering.body.attributes(form);
   fresh.body = kept;
   return fresh;
 }
@@ -67,7 +67,7 @@ Node narrowed(const Rewriter& rewriter, const Node& node, Stepping form, const s
 void scan_pass(Program& program) {
   const auto steps = [&](std::int32_t index) {
     const Lowering& lowering = program.node(index).op->lowering;
-    return lowering.steps && lowering.attributes;
+    return lowering.body.steps && lowering.body.attributes;
   };
   if (std::none_of(program.order.begin(), program.order.end(), steps)) return;
   const Users users(program);
@@ -78,7 +78,7 @@ void scan_pass(Program& program) {
       rewriter.keep(index);
       continue;
     }
-    const Stepping form = node.op->lowering.steps(call_of(program, node));
+    const Stepping form = node.op->lowering.body.steps(call_of(program, node));
     const std::size_t stacked = form.stacked();
     std::vector<bool> used(node.outputs.size(), true);
     for (std::size_t k = 0; k < stacked; ++k) {
@@ -111,14 +111,14 @@ ValueId flags_of(const Program& program, std::int32_t index, const Stepping& for
 
 std::vector<bool> needed_zeros(const Program& program, const Users& users, std::int32_t index) {
   const Node& node = program.node(index);
-  const Stepping form = node.op->lowering.steps(call_of(program, node));
+  const Stepping form = node.op->lowering.body.steps(call_of(program, node));
   std::vector<bool> needed(form.stacked(), true);
   if (form.condition < 0) return needed;
   const ValueId flags = flags_of(program, index, form);
   const auto skips_the_same = [&](std::int32_t user, ValueId value) {
     const Node& reader = program.node(user);
-    if (!reader.op->lowering.steps) return false;
-    const Stepping steps = reader.op->lowering.steps(call_of(program, reader));
+    if (!reader.op->lowering.body.steps) return false;
+    const Stepping steps = reader.op->lowering.body.steps(call_of(program, reader));
     if (steps.condition < 0 || flags_of(program, user, steps) != flags) return false;
     for (std::size_t u = 0; u < reader.inputs.size(); ++u)
       if (reader.inputs[u] == value &&

@@ -47,7 +47,7 @@ struct StateCopies {
 class ScanRun {
  public:
   ScanRun(const KernelCall& call, const PlayerOptions& outer, const std::vector<bool>& zeros)
-      : form_(call.op.lowering.steps(call)) {
+      : form_(call.op.lowering.body.steps(call)) {
     make(call, outer, zeros);
   }
 

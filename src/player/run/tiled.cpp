@@ -133,7 +133,7 @@ TileFunction tile_of(const KernelCall& fused, const Tape& body, const BodyLoop& 
   if (loop.joined >= 0)
     return kernels().make_joint_loop(
         {body.node(loop.joined).op->name, node.op->name, loop.operand, node.outputs[0].dtype, single});
-  OpCall call{*node.op, node.attributes, {}, node.outputs, nullptr, node.site};
+  OpCall call{{node.attributes}, *node.op, {}, node.outputs, nullptr, node.site};
   for (const ValueId& id : node.inputs) call.inputs.push_back(body.type(id));
   KernelCall made(call);
   for (const ValueType& type : call.inputs) made.in.push_back(Layout::dense(type.shape));
@@ -293,7 +293,7 @@ LoopKernel loops_of(const TiledProgram& program) {
 }  // namespace
 
 bool runs_in_tiles(const Op& op) {
-  return op.lowering.tile || op.lowering.tiles_body;
+  return op.lowering.tile || op.lowering.body.tiles;
 }
 
 Kernel make_elementwise(const KernelCall& call) {

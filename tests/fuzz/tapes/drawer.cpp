@@ -286,7 +286,7 @@ bool Drawer::write_out(const Op& op) {
     first = called[0].id().node;
     Vars inputs;
     for (const ValueId id : node.inputs) inputs.push_back(aside.var(id));
-    op.expand({op, node, aside, inputs});
+    op.expand({{node.attributes}, op, node, aside, inputs});
   } catch (const Error&) {
     return false;
   }

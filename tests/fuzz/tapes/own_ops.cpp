@@ -37,11 +37,11 @@ const Op& bend_op() {
                                              : bend_tile<double>(call.number("limit"));
     };
     op.gradient = [](const GradientCall& call) {
-      const double limit = call.attributes().get<double>("limit");
+      const double limit = call.number("limit");
       return Vars{call.cotangent() * (1 - square(call.outputs[0] / limit))};
     };
     op.expand = [](const ExpandCall& call) {
-      const double limit = call.attributes().get<double>("limit");
+      const double limit = call.number("limit");
       return Vars{limit * tanh(call.inputs[0] / limit)};
     };
     op.lowering.overwrites = {0};
