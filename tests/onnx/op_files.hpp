@@ -5,60 +5,37 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "op_samples.hpp"
+#include "ops/recording/op_helpers.hpp"
+#include "xtape/onnx.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
 
-/// The ops that ONNX cannot express: random numbers, factorisations of matrices, special functions, shifts of signed
-/// integers.
-inline const std::set<std::string>& not_written() {
-  static const std::set<std::string> names = {"bernoulli",
-                                              "beta",
-                                              "bitwise_left_shift",
-                                              "bitwise_right_shift",
-                                              "categorical",
-                                              "checked_weights",
-                                              "choice",
-                                              "cholesky",
-                                              "cholesky_solve",
-                                              "det",
-                                              "det_grad",
-                                              "det_grad_grad",
-                                              "digamma",
-                                              "eigh",
-                                              "erfinv",
-                                              "exponential",
-                                              "gamma",
-                                              "gammainc",
-                                              "gammaincinv",
-                                              "inv",
-                                              "laplace",
-                                              "lgamma",
-                                              "lstsq",
-                                              "lu",
-                                              "lu_solve",
-                                              "matrix_rank",
-                                              "multinomial",
-                                              "multivariate_normal",
-                                              "normal",
-                                              "permutation",
-                                              "pinv",
-                                              "poisson",
-                                              "poisson_quantile",
-                                              "polygamma",
-                                              "qr",
-                                              "randint",
-                                              "randn",
-                                              "randperm",
-                                              "slogdet",
-                                              "solve",
-                                              "svd",
-                                              "triangular_solve",
-                                              "truncated_normal",
-                                              "uniform"};
-  return names;
+/// Whether operators of ONNX write all calls of a tape that have no expansion.
+inline bool can_be_written(const Tape& tape) {
+  static const std::vector<std::string> names = onnx_written_ops();
+  static const std::set<std::string> written(names.begin(), names.end());
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    if (node.op->is_source() || written.count(node.op->name) == 1) continue;
+    if (!node.op->expand) return false;
+    Tape apart(Mode::eval);
+    Vars inputs;
+    for (const ValueId id : node.inputs)
+      inputs.push_back(apart.input("x" + std::to_string(inputs.size()), tape.type(id).shape, tape.type(id).dtype));
+    expansion(node, apart, inputs);
+    if (!can_be_written(apart)) return false;
+  }
+  return true;
+}
+/// Whether a file can have the op. It cannot have random numbers, factorisations of matrices, some special functions,
+/// and shifts of signed integers.
+inline bool can_be_written(const Op& op) {
+  return can_be_written(op_samples::recorded_by(op, op_samples::sample_of(op)));
 }
 
 /// Inputs of an op that numbers_for does not suit, by name.

