@@ -137,7 +137,7 @@ std::vector<std::string> lacks(const Op& op) {
   const auto found = golden.find(op.name);
   const bool enough = found != golden.end() && found->second >= 20;
   if (enough ? has_reason(op) : !(has_reason(op) || op.random || op.name.ends_with("_grad")))
-    all.push_back("20 cases of PyTorch in tests/golden/many, or else a reason in tests/support/table_coverage.cpp");
+    all.push_back("20 cases of PyTorch in tests/golden/scripts/many, or else a reason in tests/support/table_coverage.cpp");
   if (!op.shape || !op_samples::find_sample(op))
     all.push_back("a valid call: trials find none, so add a row to tests/support/op_samples.hpp");
   if (!has_page(op)) all.push_back("a page in docs/ops as it is: python3 tests/docs/reference.py .");
@@ -175,7 +175,7 @@ TEST_CASE("one message has everything that an op lacks") {
   - a gradient or `expand`, or `differentiable = false`
   - a test case titled 'op bare: …', in tests/ops
   - a gradcheck that passed, in its tests
-  - 20 cases of PyTorch in tests/golden/many, or else a reason in tests/support/table_coverage.cpp
+  - 20 cases of PyTorch in tests/golden/scripts/many, or else a reason in tests/support/table_coverage.cpp
   - a valid call: trials find none, so add a row to tests/support/op_samples.hpp
   - a page in docs/ops as it is: python3 tests/docs/reference.py .)");
 }
