@@ -55,7 +55,7 @@ struct Recipe {
     bool consecutive = false;                         ///< For "text": see TextBatches.
     DocumentEnd separator = DocumentEnd::blank_line;  ///< For "documents".
     std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
-    std::vector<Column> columns;                      ///< For "table" and "tags". Columns without a name are skipped.
+    std::vector<Column> columns;                      ///< For rows of texts. Columns without a name are skipped.
     TableOptions table;                               ///< For "table" and "tags".
     ImageOptions images;                              ///< For "images".
     ImageResize resize;                               ///< For "images".
@@ -66,15 +66,11 @@ struct Recipe {
     std::int64_t max_length = 0;  ///< Rows with a longer text (in tokens) are not used for training. 0: no limit.
     /// The most tokens of a row, recorded in the recipe of a run. 0: determined from the data.
     std::int64_t longest_row = 0;
-    /// If a run has a kind of data that no longer exists, this text is the advice for errors. Otherwise empty.
-    std::string no_more;
     /// The key of the training files in a recipe: "text", "table" …. The key of the test split has the prefix "test_".
-    std::string files_key() const { return kind == "documents" ? "text" : kind; }
-    bool has_pairs() const { return kind == "pairs"; }
-    bool has_images() const { return kind == "images"; }
-    bool has_arrays() const { return kind == "arrays"; }
-    bool has_tokens() const { return !has_images() && !has_arrays(); }
-    bool has_rows() const { return kind != "text"; }  ///< Batches are RowBatches, ImageBatches or ArrayBatches.
+    std::string files_key() const;
+    bool has_pairs() const;
+    bool has_tokens() const;  ///< Whether tokenizers make tokens of texts, as for all kinds except images and arrays.
+    bool has_rows() const;    ///< Batches are RowBatches, ImageBatches or ArrayBatches. False for "text".
     /// Whether there are reference answers for the model's answers.
     bool has_answers() const { return has_pairs() || !prompt_end.empty(); }
     bool has_epochs() const { return has_rows() || consecutive; }

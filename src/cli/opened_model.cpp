@@ -50,14 +50,14 @@ OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& ch
 
 /// Throws WrongInput if the model of the run does not support this use.
 void OpenedModel::check(Use use, const std::string& path) const {
-  const Recipe::Data& data = run_->recipe().data;
-  if (use == Use::pairs && !data.has_pairs())
-    throw WrongInput(path + " is a run on data of kind '" + data.kind + "': it was not trained to translate");
-  if (use == Use::texts && data.has_pairs())
+  using train::Task;
+  const train::DataKind& kind = train::kind_of(run_->recipe().data);
+  if (use == Use::pairs && kind.task != Task::translations)
+    throw WrongInput(path + " is a run on data of kind '" + kind.name + "': it was not trained to translate");
+  if (use == Use::texts && kind.task == Task::translations)
     throw WrongInput(path + " is a run on sentence pairs: use xtape translate");
-  if (use == Use::texts && (data.kind == "table" || data.kind == "tags" || !data.has_tokens()))
-    throw WrongInput(path + " is a run on " + (data.kind == "table" ? "a table" : data.kind) +
-                     ": it was not trained to continue texts");
+  if (use == Use::texts && kind.task != Task::texts)
+    throw WrongInput(path + " is a run on " + kind.title + ": it was not trained to continue texts");
 }
 
 void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArguments& inference, std::int64_t threads) {

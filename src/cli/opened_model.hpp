@@ -8,7 +8,7 @@
 
 #include "cli/run_options.hpp"
 #include "ranks/rank_group.hpp"
-#include "train/run/run_data.hpp"
+#include "train/data/data_kind.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"

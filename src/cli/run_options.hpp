@@ -12,11 +12,6 @@
 
 namespace xtape::cli {
 
-/// Returns the plural name of what is counted in reports of trainings and evaluations.
-inline const char* unit_of(const Recipe::Data& data) {
-  return data.has_images() ? "images" : data.has_arrays() ? "rows" : "tokens";
-}
-
 /// Adds --set key=value, which can be repeated.
 inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
   add_option(command, "--set", set,

@@ -199,19 +199,4 @@ expect 0 '"steps": 70' "" show regression --set steps=70
 expect 2 "" "is a recipe" show regression --tape loss
 expect 2 "" "reversed is a run on pairs of texts: xtape translate translates" predict reversed
 expect 2 "" "sorted is a run on texts: xtape generate continues them" predict sorted
-
-# A run on a removed kind of data.
-cp -r sorted sums
-sed -i '/"data": {/,/}/c\  "data": {"kind": "adder", "digits": 1, "held_out": 20},' sums/recipe.json
-sed -i 's/"measure": \[/"measure_": [/; /"measure_"/,/\]/d' sums/recipe.json
-expect 0 "^21=" "" generate sums --prompt 21= --tokens 3
-expect 2 "" "data of kind 'adder' is no longer generated here: examples/data/sums FOLDER 1 20 writes its files" train sums --resume
-expect 2 "" "--set data.folder=FOLDER" eval sums
-cp -r reversed dates
-sed -i '/"data": {/,/}/c\  "data": {"kind": "dates"},' dates/recipe.json
-expect 0 "." "" translate dates <<<12
-expect 0 "^tokens [0-9]+" "" eval dates --source <(echo 12) --target <(echo 21)
-expect 2 "" "examples/data/dates FOLDER 100000 2000 writes its files; --set 'data=" train dates --resume
-head -n 40 pairs.tsv >more.tsv
-expect 0 "^dates: step 6 " "step 6 of 6" train dates --resume --set steps=6 --set 'data={"kind": "pairs", "pairs": "more.tsv"}'
 finish

@@ -31,7 +31,7 @@ recipe=$source/models/recipes/number_words.json
 small=(--set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set hyper.encoder_layers=1
   --set hyper.decoder_layers=2 --set 'measure=[]' --set steps=4 --set evaluate_every=2 --set schedule.warmup=1
   --set batch.size=4 --set epochs=100 --set search.max_length=12 --set 'tokenizer={"kind": "words"}')
-data='{"kind": "parallel", "folder": ".", "source": "train.src", "target": "train.tgt", "validation_source": "words.src",
+data='{"kind": "pairs", "folder": ".", "source": "train.src", "target": "train.tgt", "validation_source": "words.src",
   "validation_target": "words.src"}'
 expect 0 "^odd: step 4 " "step 4 of 4" train "$recipe" --out odd "${small[@]}" --set data="$data"
 

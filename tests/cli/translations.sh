@@ -78,10 +78,10 @@ sed 's/ein haus nummer/a house number/' train.de >train.en
 head -n 5 train.de >valid.de
 head -n 5 train.en >valid.en
 gzip -c train.de >train.de.gz
-parallel=(--set data="{\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"train.de.gz\", \"target\": \"train.en\",
+two_files=(--set data="{\"kind\": \"pairs\", \"folder\": \".\", \"source\": \"train.de.gz\", \"target\": \"train.en\",
   \"validation_source\": \"valid.de\", \"validation_target\": \"valid.en\"}" --set steps=6 --set epochs=100
   --set hyper.d_model=16 --set hyper.d_ff=16 --set hyper.heads=2 --set hyper.encoder_layers=1 --set hyper.decoder_layers=1)
-expect 0 "files: step 6 .* BLEU [0-9.]+" "step 6 of 6" train "$recipe" --out files "${parallel[@]}" --set 'measure=["bleu"]' \
+expect 0 "files: step 6 .* BLEU [0-9.]+" "step 6 of 6" train "$recipe" --out files "${two_files[@]}" --set 'measure=["bleu"]' \
   --set 'tokenizer={"kind": "sentencepiece", "model": "bpe", "vocabulary_size": 40, "joint": true}' --set batch.size=8 \
   --set schedule.warmup=1
 holds "the tokenizer's model is in the run" [ -s files/tokenizer.model ]
@@ -92,7 +92,7 @@ expect 0 "^tokens [0-9]+" "" eval files --source valid.de --target valid.en
 expect 0 "^bleu [0-9.]+" "" eval files --source valid.de --target valid.en
 expect 2 "" "none of the 2 pairs of lines has words on both sides" eval files --source <(printf '\n\n') --target <(printf 'a\n\n')
 expect 2 "" "valid.de --source requires --target|requires --target" eval files --source valid.de
-expect 2 "" "No such file|cannot read" train "$recipe" --out none "${parallel[@]}" --set schedule.warmup=1
+expect 2 "" "No such file|cannot read" train "$recipe" --out none "${two_files[@]}" --set schedule.warmup=1
 holds "errors leave no run" [ ! -e none ]
 
 # A run stopped by --minutes in an epoch and continued has the same bits.

@@ -4,7 +4,7 @@ are types and defaults that the readers do not say. usage: recipe_keys.py SOURCE
 import pathlib, re, sys
 
 PAGES = ("docs/recipes.md", "docs/recipes/*.md")
-# The sections that the functions of the readers read. All other functions of recipe_data.cpp and recipe_images.cpp read `data`.
+# The sections that the functions of the readers read. All other functions of src/train/data read `data`.
 SECTIONS = {"read_batch": "batch", "read_options": "optimizer", "read_optimizer": "optimizer", "read_group": "optimizer.groups",
             "read_privacy": "privacy", "read_schedule": "schedule", "read_tokenizer": "tokenizer", "read_search": "search",
             "column_of": "data.columns", "read_resize": "data.resize"}
@@ -15,14 +15,14 @@ HEADERS = ("recipe", "trainer", "decode", "optim", "images", "csv", "tokenizers"
 INTERNAL = {"original", "longest_row", "changes", "until_step", "was"}  # the recipe of a run has them
 REFUSED = {"float16", "fp16"}  # values with an error of their own
 # Keys whose readers check more than they say, and keys whose default depends on others, or is none.
-CHECKED_FURTHER = {"data.channels", "data.resize", "data.split", "steps", "epochs", "evaluate_every", "checkpoint_every",
+CHECKED_FURTHER = {"data.kind", "data.channels", "data.resize", "data.split", "steps", "epochs", "evaluate_every", "checkpoint_every",
                    "batch.size"}
 WITHOUT_DEFAULT = {"steps", "epochs", "evaluate_every", "checkpoint_every", "schedule.steps", "schedule.warmup", "data.max_line",
                    "data.header", "data.max_length", "data.columns.numbers", "batch.size", "batch.tokens", "optimizer.kind"}
 TYPES = {"std::int64_t": "integer", "int": "integer", "std::uint64_t": "integer", "double": "number",
          "std::optional<double>": "number", "bool": "`true`, `false`", "std::string": "string",
          "std::vector<std::string>": "list of strings"}
-FUNCTION = re.compile(r"^[A-Za-z][\w:<>&* ]*[ &*:](\w+)\(.*\{$")
+FUNCTION = re.compile(r"^(?:  (?:static )?)?[A-Za-z][\w:<>&*]* ?[\w:<>&* ]*[ &*:](\w+)\(.*\) (?:const )?(?:override )?\{$")
 READ = re.compile(r'(?:\.(?:read|read_or|section|sections|value)|\boften)\("(\w+)"(?:, ([\w.]+))?(.*)')
 LISTED = re.compile(r"for \(const [\w:]+[*&]? ?(?:\w+|\[key, \w+\]) : (\{.*\})\)")
 NEEDED = re.compile(r"^  section\.need\(\{(.*)\}|root\.need\(\{(.*)\}")
@@ -59,19 +59,22 @@ def declared(section, target, found):
 def keys(source):
     """The cells of each key that the readers say, by section: its values, and its default."""
     found, fields, needed = {}, declarations(source), set()
-    for file in ("recipe.cpp", "recipe_data.cpp", "recipe_images.cpp", "recipe_parts.cpp"):
+    train = source / "src/train"
+    for file in [train / "recipe/recipe.cpp", train / "recipe/recipe_parts.cpp", *sorted((train / "data").glob("*.cpp"))]:
         section = function = ""
-        for line in (source / "src/train/recipe" / file).read_text().split("\n"):
+        for line in file.read_text().split("\n"):
             opened = FUNCTION.match(line)
-            if opened and file != "recipe.cpp":
+            if opened and file.name != "recipe.cpp":
                 section = SECTIONS.get(opened[1], "data")
             function = opened[1] if opened else function
             for names in NEEDED.findall(line):
                 needed.update((section, name) for name in re.findall(r'"(\w+)"', "".join(names)))
             listed = LISTED.search(line)
-            names = set(re.findall(r'"(\w+)"', listed[1] if listed else "")) - REFUSED
+            names = set(re.findall(r'"(\w+)"', listed[1] if listed and function != "add_sizes" else "")) - REFUSED
+            names |= set(re.findall(r'DataKind\(\{\.name = "(\w+)"', line) if ".files" not in line else [])
+            names |= {"source", "target"} if function == "resolve_files" and "source" in line else set()
             for key, target, rest in READ.findall(line) + [(name, "", "") for name in names if not name.endswith("_")]:
-                at = "data" if function == "resolve_files" else "data.normalise" if key in ("mean", "std") else section
+                at = "data" if function == "resolve_files" or file.parent.name == "data" and not section else "data.normalise" if key in ("mean", "std") else section
                 cells = cells_of(f"{at}.{key}".lstrip("."), declared(at, target, fields), rest)
                 rows = found.setdefault(at, {})
                 rows[key] = [new or old for new, old in zip(cells, rows.get(key, cells))]

@@ -282,7 +282,7 @@ TEST_CASE("a run on files: other pairs can be evaluated, and long pairs are left
   directory.write("a.de", "ein hund\nzwei\n\nein sehr sehr langer satz\nhund\n");
   directory.write("a.en", "a dog\ntwo\nnothing\na very very long sentence\ndog\n");
   const Recipe recipe =
-      pairs_recipe(directory, {{"data", R"({"kind": "parallel", "folder": "", "source": "a.de", "target": "a.en",
+      pairs_recipe(directory, {{"data", R"({"kind": "pairs", "folder": "", "source": "a.de", "target": "a.en",
                                             "validation_source": "a.de", "validation_target": "a.en", "max_length": 3})"},
                                {"data.folder", directory / ""},
                                {"epochs", "1"},

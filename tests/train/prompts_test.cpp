@@ -1,4 +1,4 @@
-// Prompts that are not targets, and sources of data: held-out rows, validation and test files, pipes, removed kinds.
+// Prompts that are not targets, and sources of data: held-out rows, validation and test files, pipes.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -133,31 +133,4 @@ TEST_CASE("hyper-parameters are computed from the data") {
   CHECK(complaint("columns +").find("'hyper.width' is not a valid expression over the data") != std::string::npos);
   CHECK(complaint("columns // 0").find("'hyper.width'") != std::string::npos);
   CHECK(complaint("columns == 8").find("a number belongs here, not true") != std::string::npos);
-}
-
-TEST_CASE("a run on data that the program no longer generates can be used, but not trained") {
-  const tiny::Directory directory;
-  Run::create(tiny::load(directory), directory / "run").train();
-  // The recipe of such a run.
-  std::string recipe = read_text(directory / "run/recipe.json");
-  const std::size_t begin = recipe.find("\"data\": {"), end = recipe.find('}', begin) + 1;
-  const auto with = [&](const std::string& data) {
-    std::ofstream(directory / "run/recipe.json") << recipe.substr(0, begin) + "\"data\": " + data + recipe.substr(end);
-    return Run::open(directory / "run", {{"measure", "[]"}});
-  };
-  Run sums = with(R"({"kind": "adder", "digits": 2, "held_out": 300})");
-  CHECK(sums.columns() == 9);
-  GenerateOptions options;
-  options.tokens = 2;
-  CHECK(generate(sums.model(), sums.prompt("1+1="), options).size() == 2);
-  CHECK_THROWS_WITH_AS(sums.batches(), doctest::Contains("examples/data/sums FOLDER 2 300 writes its files"), Error);
-  CHECK_THROWS_WITH_AS(sums.evaluate(), doctest::Contains("--set data.folder=FOLDER"), Error);
-  Run dates = with(R"({"kind": "dates", "held_out": 2000})");
-  CHECK(dates.recipe().data.has_pairs());
-  CHECK_THROWS_WITH_AS(dates.trainer(),
-                       doctest::Contains("examples/data/dates FOLDER 100000 2000 writes its files; --set "
-                                         "'data={\"kind\": \"pairs\", \"folder\": \"FOLDER\""),
-                       Error);
-  Run numbers = with(R"({"kind": "number_words", "training": 500})");
-  CHECK_THROWS_WITH_AS(numbers.evaluate(), doctest::Contains("examples/data/number_words FOLDER 500 2000"), Error);
 }

@@ -214,7 +214,7 @@ TEST_CASE("a recipe for sentence pairs") {
   const tiny::Directory directory;
   const Recipe recipe = tiny::load(
       directory,
-      {{"data", R"({"kind": "parallel", "folder": "", "source": "a.gz", "target": "b", "validation_source": "c",
+      {{"data", R"({"kind": "pairs", "folder": "", "source": "a.gz", "target": "b", "validation_source": "c",
                      "validation_target": "d", "max_length": 40})"},
        {"data.folder", directory / "corpus"},
        {"tokenizer", R"({"kind": "sentencepiece", "model": "bpe", "vocabulary_size": 500, "lower_case": true})"},
@@ -249,9 +249,8 @@ TEST_CASE("the files of pairs: two or one for each split, in a folder or next to
   const tiny::Directory directory;
   using Files = Recipe::Data::Files;
   const auto data = [&](const std::vector<Setting>& settings) { return tiny::load(directory, settings).data; };
-  const Recipe::Data two = data({{"data", R"({"kind": "parallel", "folder": "/corpus", "source": "a.gz", "target": "b",
+  const Recipe::Data two = data({{"data", R"({"kind": "pairs", "folder": "/corpus", "source": "a.gz", "target": "b",
     "validation_source": "c", "validation_target": "d", "test_source": "/e", "test_target": "-"})"}});
-  CHECK(two.kind == "pairs");  // the present name of the kind
   CHECK(two.training == Files{{"/corpus/a.gz", "/corpus/b"}});
   CHECK(two.validation == Files{{"/corpus/c", "/corpus/d"}});
   CHECK(two.test == Files{{"/e", "/dev/stdin"}});
@@ -298,7 +297,7 @@ TEST_CASE("errors in recipes for pairs") {
   };
   says("data={\"kind\": \"pairs\"}",
        "needs the key 'pairs', a file of lines source<TAB>target, or 'source' and 'target'");
-  says("data={\"kind\": \"parallel\", \"folder\": \".\", \"source\": \"a\"}", "needs the key 'target'");
+  says("data={\"kind\": \"pairs\", \"folder\": \".\", \"source\": \"a\"}", "needs the key 'target'");
   says(R"(data={"kind": "pairs", "pairs": "a", "source": "b", "target": "c"})",
        "'data.source' and 'pairs' exclude each other");
   says(R"(data={"kind": "pairs", "pairs": "a", "hold_out": 9})",

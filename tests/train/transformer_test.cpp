@@ -144,7 +144,7 @@ TEST_CASE("a sentence that is too long for the model is an error before a run is
   const std::string longer = "und einer der so viel länger ist dass er allein in seinem stapel steht\n";
   directory.write("train", lines);
   directory.write("valid", lines + longer);
-  std::vector<Setting> settings = {{"data", R"({"kind": "parallel", "folder": "", "source": "train", "target": "train",
+  std::vector<Setting> settings = {{"data", R"({"kind": "pairs", "folder": "", "source": "train", "target": "train",
                    "validation_source": "valid", "validation_target": "valid"})"},
                                    {"data.folder", directory / ""},
                                    {"batch", R"({"tokens": 24})"},

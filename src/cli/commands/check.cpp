@@ -76,9 +76,9 @@ void check_recipe(const CheckArguments& arguments) {
     throw WrongInput("--play and --with check a definition, and '" + arguments.definition.definition + "' is a recipe");
   const Recipe recipe = Recipe::load(arguments.definition.definition, parse_settings(arguments.definition.set));
   if (recipe.from.empty()) check_uses(*model::read_definition(find_definition(recipe.definition)));
-  const train::Texts texts(recipe);
-  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
-  const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
+  const train::DataSplits splits(recipe);
+  const train::Tokenizers tokenizers = splits.make_tokenizers(recipe);
+  const std::unique_ptr<Batches> batches = splits.batches(recipe, tokenizers);
   Model model = train::checked_model(recipe, tokenizers, *batches);
   train::try_evaluation(model, recipe, tokenizers, *batches);
   std::cout << arguments.definition.definition

@@ -89,11 +89,12 @@ void classify_folder(const ModelFolder& folder, const ClassifyArguments& argumen
 void classify_run(const ClassifyArguments& arguments) {
   Run run = open_run(arguments.run, arguments.checkpoint);
   catch_interrupt();
-  const Recipe::Data& data = run.recipe().data;
-  const bool images = data.has_images();
-  if (!images && data.kind != "table")
+  using train::Task;
+  const Task task = train::kind_of(run.recipe().data).task;
+  const bool images = task == Task::images;
+  if (!images && task != Task::rows)
     throw WrongInput(arguments.run + " is not a run on a table with one text and one label per row" +
-                     (data.has_arrays() || data.kind == "tags" ? ": use xtape predict" : ""));
+                     (task == Task::arrays || task == Task::words ? ": use xtape predict" : ""));
   if (!images && !arguments.images.empty()) throw WrongInput(arguments.run + " is not a run on images: it reads lines");
   const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
   PredictionPrinter printer(predictor, false);

@@ -15,6 +15,8 @@
 namespace xtape::cli {
 namespace {
 
+using train::Task;
+
 constexpr std::size_t words_at_once = 1024;  // number of lines to read before their sentences are played
 
 struct PredictArguments {
@@ -27,7 +29,8 @@ struct PredictArguments {
 /// Reads rows in parts. For arrays, each part begins with the header.
 void predict_rows(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
                   const std::string& file, PredictionPrinter& printer) {
-  const bool arrays = data.has_arrays(), header = arrays ? data.csv.header : data.table.skip_lines > 0;
+  const bool arrays = train::kind_of(data).task == Task::arrays,
+             header = arrays ? data.csv.header : data.table.skip_lines > 0;
   const std::size_t heading = arrays && header ? 1 : 0;  // the rows with which a part begins
   std::size_t passed = 0;                                // the lines before the first row
   std::vector<std::string> read = lines.next(header ? 1 : rows_at_once);
@@ -123,15 +126,16 @@ void predict(const PredictArguments& arguments) {
   const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
   PredictionPrinter printer(predictor, true);
   const Recipe::Data& data = run.recipe().data;
-  if (data.has_images()) return predict_images(run, arguments.files, printer);
+  const Task task = train::kind_of(data).task;
+  if (task == Task::images) return predict_images(run, arguments.files, printer);
   if (arguments.files.size() > 1) throw WrongInput(arguments.run + " is not a run on images: give one file");
   const std::string file = arguments.files.empty() ? "standard input" : arguments.files[0];
-  if (data.has_arrays() && (file.ends_with(".npz") || file.ends_with(".safetensors")))
+  if (task == Task::arrays && (file.ends_with(".npz") || file.ends_with(".safetensors")))
     return predict_arrays(predictor, file, printer);
-  if (data.has_arrays() && data.inputs.empty())
+  if (task == Task::arrays && data.inputs.empty())
     throw WrongInput(arguments.run + " is a run on arrays without names of columns: give a file of arrays");
   const auto predict_from = [&](InputLines& lines) {
-    if (data.kind == "tags") return predict_tags(predictor, data, lines, file);
+    if (task == Task::words) return predict_tags(predictor, data, lines, file);
     predict_rows(predictor, data, lines, file, printer);
   };
   if (arguments.files.empty()) {

@@ -158,7 +158,7 @@ void train(const TrainArguments& arguments) {
   });
   if (is_first_rank()) introduce(run, rank_count);
   catch_interrupt();
-  Progress progress(steps_of(run), rank_count, unit_of(run.recipe().data));
+  Progress progress(steps_of(run), rank_count, train::kind_of(run.recipe().data).unit);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const auto time_is_over = [&] {

@@ -54,9 +54,10 @@ std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std
 
 RowPredictor::RowPredictor(Run& run) : run_(run) {
   const Recipe::Data& data = run.recipe().data;
-  if (data.has_pairs()) throw Error(run.directory() + " is a run on pairs of texts: xtape translate translates");
-  if (data.kind == "text" || data.kind == "documents")
-    throw Error(run.directory() + " is a run on texts: xtape generate continues them");
+  const Task task = kind_of(data).task;
+  if (task == Task::translations)
+    throw Error(run.directory() + " is a run on pairs of texts: xtape translate translates");
+  if (task == Task::texts) throw Error(run.directory() + " is a run on texts: xtape generate continues them");
   const std::vector<std::string> functions = run.model().functions();
   logits_ = !run.labels().empty() && contains(functions, "logits");
   predict_ = contains(functions, "predict");

@@ -8,7 +8,7 @@
 
 #include "data/tables/fields.hpp"
 #include "ranks/rank_group.hpp"
-#include "train/run/run_data.hpp"
+#include "train/data/data_kind.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/train.hpp"
 
@@ -108,6 +108,7 @@ class RowPredictor {
   void add_numbers(const Store& results, std::int64_t rows, Predictions& made) const;
   std::vector<std::string> target_names() const;
   std::vector<ArrayInput> wanted() const;
+  bool has_columns() const { return !run_.recipe().data.columns.empty(); }
   Run& run_;
   bool logits_ = false, predict_ = false;
 };

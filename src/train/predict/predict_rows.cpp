@@ -28,22 +28,22 @@ std::vector<ArrayInput> RowPredictor::wanted() const {
 
 char RowPredictor::separator(const std::string& first) const {
   const Recipe::Data& data = run_.recipe().data;
-  if (data.kind == "table") return data.table.delimiter;
+  if (has_columns()) return data.table.delimiter;
   // Other tables may have a different separator than the training data.
   if (first.find('\t') != std::string::npos) return '\t';
   return data.csv.separator == '\t' && first.find(',') != std::string::npos ? ',' : data.csv.separator;
 }
 
 FieldReader RowPredictor::reader(const std::string& file, const std::string& first) const {
-  if (run_.recipe().data.kind != "table") return {file, separator(first)};
+  if (!has_columns()) return {file, separator(first)};
   const std::vector<bool> fields = taken();
   const std::vector<Column> read = columns();
   return {file, separator(first), fields.size(), read.size() == 1 && read[0].kind == Column::Kind::text};
 }
 
 BatchArrays RowPredictor::rows(const std::string& file, const std::vector<FieldRow>& rows) const {
-  const Recipe::Data& data = run_.recipe().data;
-  return data.kind == "table" ? table_rows(file, rows) : array_rows_of_fields(file, rows, wanted(), data.csv).arrays;
+  return has_columns() ? table_rows(file, rows)
+                       : array_rows_of_fields(file, rows, wanted(), run_.recipe().data.csv).arrays;
 }
 
 BatchArrays RowPredictor::rows(const std::string& file) const {

@@ -7,6 +7,7 @@
 #include "base/threads/threads.hpp"
 #include "model/language/formula.hpp"
 #include "player/plan/memory.hpp"
+#include "train/data/data_kind.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/recipe/section.hpp"
 #include "xtape/hugging_face.hpp"
@@ -93,8 +94,10 @@ void resolve_adapter(Json& root) {
 /// Resolves the paths of the data's files. If the data has a folder, the paths stay relative to this folder.
 void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
   const bool in_folder = find(root, "data.folder") != nullptr;
+  std::vector<std::string> names = {"source", "target"};
+  for (const train::DataKind* kind : train::data_kinds()) names.emplace_back(kind->files);
   for (const std::string part : {"", "validation_", "test_"})
-    for (const char* name : {"text", "pairs", "source", "target", "table", "tags", "images", "arrays"}) {
+    for (const std::string& name : names) {
       const std::string key = "data." + part + name;
       Json* value = find(root, key);
       if (value == nullptr) continue;
@@ -143,7 +146,7 @@ HyperSetting read_hyper(const Section& section, const std::string& name, const J
     section.fail(name, R"(must be a number, true, false, a string, or {"from": "vocabulary"}, not )" + value.dump());
   const std::string text = value["from"];
   try {
-    model::check_formula(text, train::data_names(data), "\"from\"");
+    model::check_formula(text, train::kind_of(data).size_names(data), "\"from\"");
   } catch (const DefinitionError& error) {
     section.fail(name, std::string("is not a valid expression over the data: ") + error.what());
   }
@@ -247,8 +250,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("trainable", trainer.trainable);
   root.exclude("trainable", "frozen");
   if (root.has("trainable") && trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
-  recipe.data = train::read_data(root.section("data"));
-  if (recipe.data.has_images()) train::prepare_as_folder(root.section("data").json(), recipe);
+  train::read_data(root.section("data"), recipe);
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items())
     recipe.hyper.push_back(read_hyper(hyper, name, value, recipe.data));
@@ -260,7 +262,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     recipe.tokenizer.kind = "saved";
     recipe.tokenizer.path = recipe.from;
   }
-  if (recipe.tokenizer.kind == "gpt2" && recipe.data.kind != "text")
+  if (recipe.tokenizer.kind == "gpt2" && recipe.data.has_rows())
     root.fail("tokenizer", "is \"gpt2\", which has no padding and start tokens: it needs data of kind 'text', not '" +
                                recipe.data.kind + "'");
   train::read_batch(root.section("batch"), recipe);

@@ -5,6 +5,7 @@
 #include "base/messages/wording.hpp"
 #include "data/tokenizers/added_tokens.hpp"
 #include "player/plan/memory.hpp"
+#include "ranks/shard_tree.hpp"
 #include "xtape/array.hpp"
 #include "xtape/error.hpp"
 
@@ -160,6 +161,23 @@ SearchOptions read_search(Section section) {
   section.read("early_stopping", options.early_stopping);
   section.done();
   return options;
+}
+
+void read_batch(Section section, Recipe& recipe) {
+  // A row of text has block_size tokens. For other data, the length of rows is not known until the data is read.
+  const bool rows = recipe.data.has_rows() && recipe.data.has_tokens();
+  if (!rows) section.need({"size"});
+  const std::int64_t tokens = recipe.data.has_rows() ? 1 : recipe.data.block_size;  // minimum number of tokens in a row
+  section.read("size", recipe.batch_size, {section.has("tokens") ? 0 : 1, most_batch_tokens / tokens});
+  if (rows) {
+    section.read("tokens", recipe.batch_tokens, {0, most_batch_tokens});
+    section.read("bucket", recipe.bucket, {1, longest_row});
+    if ((recipe.batch_size > 0) == (recipe.batch_tokens > 0))
+      section.fail("", "needs either the key 'size' (rows) or 'tokens' (of a text), at least 1");
+  }
+  section.read("accumulate", recipe.trainer.accumulate, {.low = 1, .high = ranks::most_micro_batches});
+  section.read("shards", recipe.trainer.shards, {.low = 1, .high = ranks::most_shards});
+  section.done();
 }
 
 }  // namespace xtape::train

@@ -22,17 +22,6 @@ inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for t
 
 /// Returns Recipe::text of the recipe in a file, without checking what the recipe says.
 std::string recipe_text(const std::string& file);
-/// Whether a value of `data.kind` is a kind of data that only earlier versions could generate.
-bool is_removed_kind(const Json& kind);
-Recipe::Data read_data(Section section);
-void read_image_data(Section& section, Recipe::Data& data);
-/// If the recipe starts from a folder that specifies an image preparation, completes the preparation in the section
-/// `data` with the folder's settings. Throws as read_image_preparation does.
-void prepare_as_folder(const Json& data, Recipe& recipe);
-/// Writes the image preparation to the section `data` of a recipe.
-void write_preparation(const Recipe::Data& data, Json& json);
-/// Returns the names of the data's sizes to which {"from": …} can refer, or nothing if only the data's file tells.
-std::vector<std::string> data_names(const Recipe::Data& data);
 TokenizerSettings read_tokenizer(Section section);
 /// Reads the batch sizes into the recipe. Its `data` must already be read.
 void read_batch(Section section, Recipe& recipe);

@@ -21,8 +21,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches, const std:
   json.erase("changes");  // if the recipe is that of another run
   if (recipe.original.empty() && !recipe.definition.empty())
     json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
-  if (recipe.data.has_rows() && recipe.data.has_tokens()) json["data"]["longest_row"] = batches.columns();
-  if (recipe.data.has_images()) write_preparation(recipe.data, json["data"]);
+  kind_of(recipe.data).complete(recipe, batches, json["data"]);
   for (const ArrayInput& input : inputs)  // lists the columns of "*", because later tables may have others
     if (input.list) json["data"]["inputs"][input.name] = input.columns;
   return indented(json);

@@ -107,20 +107,20 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   std::error_code ignored;
   if (!error_not_utf8("", std::filesystem::absolute(directory, ignored).string()).empty())
     throw FileError("the path of a run must be UTF-8, because its files have it: " + escaped(directory));
-  train::Texts texts(recipe);
-  train::check_agreement(group, texts);
+  train::DataSplits splits(recipe);
+  train::check_agreement(group, splits);
   std::unique_ptr<Batches> batches;
   if (group.rank() == 0) {
-    const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
-    batches = texts.batches(recipe, tokenizers);
-    train::write_run(recipe, tokenizers, *batches, texts.inputs(), directory);
+    const train::Tokenizers tokenizers = splits.make_tokenizers(recipe);
+    batches = splits.batches(recipe, tokenizers);
+    train::write_run(recipe, tokenizers, *batches, splits.inputs(), directory);
   }
   group.barrier();
   wait_for(directory, group);
   // The run uses its own copy of the definition from the start. Random numbers depend on the file and line of a call,
   // so they would differ after a resume if another copy had been used before.
   Run run = open(directory, {}, {}, communicator);
-  run.data_->texts = std::move(texts);  // kept, because a pipe can be read only once
+  run.data_->splits = std::move(splits);  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
   if (recipe.trainer.memory > 0) run.data_->make_first_trainer();
   return run;
@@ -169,7 +169,7 @@ Evaluation Run::Data::evaluated(const Batches& on) {
 void Run::Data::measure(Evaluation& evaluation, bool on_test, const std::function<void()>& between,
                         const std::optional<PairTexts>& other) {
   if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
-  const PairTexts pairs = other ? *other : the_texts().answers(recipe, on_test);
+  const PairTexts pairs = other ? *other : the_splits().answers(recipe, on_test);
   const bool limited = recipe.trainer.memory > 0;
   if (limited) return_memory();
   train::compare(recipe,
@@ -209,9 +209,9 @@ void Run::Data::return_memory() {
 
 Evaluation Run::evaluate(bool on_test) {
   Data& d = *data_;
-  if (d.group.size() > 1) train::check_agreement(d.group, d.the_texts());
+  if (d.group.size() > 1) train::check_agreement(d.group, d.the_splits());
   Evaluation evaluation =
-      on_test ? d.evaluated(*d.the_texts().batches(d.recipe, d.tokenizers, true)) : d.evaluated(batches());
+      on_test ? d.evaluated(*d.the_splits().batches(d.recipe, d.tokenizers, true)) : d.evaluated(batches());
   evaluation.step = d.step();
   d.measure(evaluation, on_test);
   return evaluation;

@@ -178,10 +178,9 @@ std::string described(const Change& change) {
 void check_changes(const std::string& directory, const std::string& before, const std::string& after,
                    const std::vector<Setting>& settings) {
   const Json old = parsed(before);
-  const bool replaced = is_removed_kind(value_at(old, "data.kind"));  // other data has to replace the data of this kind
   for (const Change& change : changes_of(old, parsed(after))) {
     const Rule& rule = rule_for(change.key);
-    if (rule.fixed == nullptr || (replaced && change.key.starts_with("data."))) continue;
+    if (rule.fixed == nullptr) continue;
     const auto of_change = [&](const Setting& each) {
       return change.key == each.key || change.key.starts_with(each.key + ".");
     };

@@ -32,8 +32,8 @@ void check_agreement(ranks::RankGroup& group, const Recipe& recipe) {
   ranks::check_agreement(group, "recipe", json.dump());
 }
 
-void check_agreement(ranks::RankGroup& group, const Texts& texts) {
-  if (group.size() > 1) ranks::check_agreement(group, "data", "checksum " + std::to_string(texts.checksum()));
+void check_agreement(ranks::RankGroup& group, const DataSplits& splits) {
+  if (group.size() > 1) ranks::check_agreement(group, "data", "checksum " + std::to_string(splits.checksum()));
 }
 
 namespace {
@@ -45,22 +45,7 @@ std::string first_weights(const std::string& directory) {
 
 Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
   Named<std::int64_t> numbers = {{"labels", std::ssize(tokenizers.labels)}};
-  if (recipe.data.has_images()) {
-    const BatchArrays batch = batches.blank();
-    const Shape& shape = batch.at("images").shape();
-    for (const auto& [name, axis] : {std::pair("channels", 1), {"height", 2}, {"width", 3}})
-      numbers.add(name, shape[axis]);
-  } else if (recipe.data.has_arrays()) {
-    for (const auto& [name, array] : batches.blank()) {
-      std::int64_t numbers_of_row = 1;
-      for (std::size_t axis = 1; axis < array.shape().size(); ++axis) numbers_of_row *= array.shape()[axis];
-      if (!numbers.has(name)) numbers.add(name, numbers_of_row);
-    }
-  } else {
-    numbers.add("columns", batches.columns());
-    numbers.add("source_vocabulary", tokenizers.source->size());
-    for (const char* name : {"vocabulary", "target_vocabulary"}) numbers.add(name, tokenizers.target->size());
-  }
+  kind_of(recipe.data).add_sizes(tokenizers, batches, numbers);
   Settings hyper;
   for (const HyperSetting& setting : recipe.hyper)
     hyper.emplace_back(
@@ -113,8 +98,7 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
 }
 
 namespace {
-/// Writes the names of labels for an export. If the model reads images of one or three channels, also writes their
-/// preparation. For other numbers of channels, removes the file of the preparation.
+/// Writes the names of labels for an export, and what the kind of data adds.
 void write_for_export(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
                       const std::string& folder) {
   make_folders(folder);
@@ -125,13 +109,7 @@ void write_for_export(const Model& model, const Recipe& recipe, const std::vecto
     config["label2id"][labels[i]] = i;
   }
   write_file(path_in(folder, model::config_file), indented(config));
-  if (!recipe.data.has_images()) return;
-  const std::int64_t channels =
-      model.hyper().has("channels") ? model.hyper().integer("channels") : recipe.data.channels;
-  if (channels == 1 || channels == 3)
-    write_image_preparation({recipe.data.resize, recipe.data.images}, channels, folder);
-  else
-    remove_if_possible(path_in(folder, preparation_file));
+  kind_of(recipe.data).write_export(model, recipe, folder);
 }
 }  // namespace
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ranks/rank_group.hpp"
-#include "train/run/run_data.hpp"
+#include "train/data/data_kind.hpp"
 #include "xtape/recipe.hpp"
 #include "xtape/train.hpp"
 
@@ -27,7 +27,7 @@ void try_evaluation(Model& model, const Recipe& recipe, const Tokenizers& tokeni
 
 /// Creates the directory of a new run atomically, with everything except metrics and checkpoints. Writes it under a
 /// temporary name next to `directory` and then renames it. Throws FileError. Errors of the recipe, definition and data
-/// are thrown before anything is written. For `inputs`, see Texts::inputs.
+/// are thrown before anything is written. For `inputs`, see DataSplits::inputs.
 void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
                const std::vector<ArrayInput>& inputs, const std::string& directory);
 
@@ -60,7 +60,7 @@ std::string hugging_face_folder(const std::string& directory);
 /// Throws Error if the ranks differ in version, instruction set, kernels or recipe. The numbers of threads may differ.
 void check_agreement(ranks::RankGroup& group, const Recipe& recipe);
 /// Throws Error if the ranks have not read the same data.
-void check_agreement(ranks::RankGroup& group, const Texts& texts);
+void check_agreement(ranks::RankGroup& group, const DataSplits& splits);
 
 // What may change in the recipe of a run, and the record of these changes in its recipe.json.
 

@@ -10,8 +10,8 @@
 
 #include "base/files/durable.hpp"
 #include "ranks/rank_group.hpp"
+#include "train/data/data_kind.hpp"
 #include "train/run/metrics.hpp"
-#include "train/run/run_data.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/trainer/evaluator.hpp"
 #include "xtape/train.hpp"
@@ -26,8 +26,8 @@ struct Run::Data {
   Recipe recipe;
   std::string own_recipe;  // the text of `recipe` without the settings of this process
   train::Tokenizers tokenizers;
-  std::optional<train::Texts> texts;  // empty until needed
-  std::unique_ptr<Batches> batches;   // null until needed
+  std::optional<train::DataSplits> splits;  // empty until needed
+  std::unique_ptr<Batches> batches;         // null until needed
   std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::optional<Searcher> searcher;
@@ -37,12 +37,12 @@ struct Run::Data {
   std::int64_t opened = 0;             // the step of the weights that the model received when the run was opened
 
   const Batches& the_batches() {
-    if (!batches) batches = the_texts().batches(recipe, tokenizers);
+    if (!batches) batches = the_splits().batches(recipe, tokenizers);
     return *batches;
   }
-  const train::Texts& the_texts() {
-    if (!texts) texts.emplace(recipe);
-    return *texts;
+  const train::DataSplits& the_splits() {
+    if (!splits) splits.emplace(recipe);
+    return *splits;
   }
   std::string checkpoints() const { return directory + "/" + train::checkpoints_folder; }
   train::FailureFolders failures() const { return {directory + "/capsule", directory + "/failed_play"}; }

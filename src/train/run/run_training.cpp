@@ -7,7 +7,7 @@
 namespace xtape {
 
 Trainer Run::Data::new_trainer() {
-  if (group.size() > 1) train::check_agreement(group, the_texts());
+  if (group.size() > 1) train::check_agreement(group, the_splits());
   TrainerOptions options = recipe.trainer;
   options.capsule = failures().capsule;
   options.failed_play = failures().play;
@@ -140,9 +140,9 @@ namespace {
 /// Returns the result of `use` for a trainer of a new model of the recipe.
 template <class Use>
 auto with_trainer(const Recipe& recipe, const TrainerOptions& options, const Use& use) {
-  const train::Texts texts(recipe);
-  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
-  const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
+  const train::DataSplits splits(recipe);
+  const train::Tokenizers tokenizers = splits.make_tokenizers(recipe);
+  const std::unique_ptr<Batches> batches = splits.batches(recipe, tokenizers);
   Model model = train::new_model(recipe, tokenizers, *batches, true);
   return use(Trainer(model, *batches, options));
 }

@@ -1,0 +1,166 @@
+/// The kinds of data: text, documents, pairs, table, tags, images and arrays. Each is an object in a file of its own.
+/// All that differs from kind to kind is in these objects.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/recipe/section.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::train {
+
+/// The tokenizers of a run, and the names of labels. `source` and `target` are the same object, except for pairs with
+/// two tokenizers. Both are null for images and arrays.
+struct Tokenizers {
+  std::shared_ptr<const Tokenizer> source;
+  std::shared_ptr<const Tokenizer> target;
+  std::vector<std::string> labels;  ///< Sorted. The index of a name is the number of the label.
+};
+
+/// The rows of one file, or of two parallel files.
+struct DataPart {
+  std::vector<std::string> files;
+  std::size_t rows = 0;
+  std::vector<std::size_t> lines = {};  ///< The line numbers of all rows. If empty, row i is text i + 1 or line i + 1.
+};
+
+/// A split of the data: a single text, rows of texts by column, images, or arrays.
+struct DataSplit {
+  std::string text;
+  TableTexts columns;
+  Images images;
+  ArrayRows arrays;
+  std::vector<DataPart> parts;  ///< In order.
+  std::size_t skipped = 0;      ///< The number of first rows of the parts that belong to another split.
+  std::string not_utf8;  ///< For texts and documents: an error that names the first line that is not UTF-8, or "".
+  /// The number of rows; 0 for a single text.
+  std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
+};
+
+/// What the models of a kind of data are for: they continue texts, translate, predict for rows of fields, label the
+/// words of sentences, predict for elements of arrays, or classify images.
+enum class Task : std::uint8_t { texts, translations, rows, words, arrays, images };
+
+struct DataFacts {
+  const char* name;             ///< The value of `data.kind`.
+  const char* files = name;     ///< The key of the training files. Prefixes name those of the other splits.
+  Task task;                    ///< What the models are for.
+  const char* title = name;     ///< For errors: a run is on "a table".
+  const char* unit = "tokens";  ///< What reports of trainings and evaluations count.
+  const char* row = ", line ";  ///< In errors, between the file and the number of a row.
+  bool has_rows = true;         ///< Whether the data consists of rows, not of one text.
+  bool has_tokens = true;       ///< Whether tokenizers make tokens of texts.
+};
+
+/// A kind of data. The functions that are not abstract are those of rows of texts: documents, pairs, tables and tags,
+/// which have Recipe::Data::columns.
+struct DataKind : DataFacts {
+  explicit DataKind(const DataFacts& facts) : DataFacts(facts) {}
+  DataKind(const DataKind&) = delete;
+  DataKind& operator=(const DataKind&) = delete;
+  virtual ~DataKind() = default;
+
+  /// Reads the keys of this kind. The files are already read.
+  virtual void read_keys(Section& section, Recipe& recipe) const = 0;
+  /// Returns the names of the sizes of the data to which {"from": …} can refer, or nothing if only the files tell.
+  virtual std::vector<std::string> size_names(const Recipe::Data& data) const;
+  virtual void add_sizes(const Tokenizers& tokenizers, const Batches& batches, Named<std::int64_t>& sizes) const;
+  /// Completes the section `data` of a new run by what the files have decided.
+  virtual void complete(const Recipe& recipe, const Batches& batches, Json& json) const;
+  /// Appends the rows of a part to a split, and sets the part's `lines`.
+  virtual void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const = 0;
+  /// Moves the end of the training split to the validation split.
+  virtual void divide(const Recipe::Data& data, DataSplit& training, DataSplit& validation) const;
+  /// Makes or loads the tokenizers, and collects the labels of the training split.
+  virtual Tokenizers tokenizers(const Recipe& recipe, const DataSplit& training) const;
+  virtual std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers,
+                                           const DataSplit& training, const DataSplit& evaluated) const;
+  /// Returns questions and correct answers, if Recipe::Data::has_answers.
+  virtual PairTexts answers(const Recipe::Data&, const DataSplit&) const { return {}; }
+  /// Writes what an export of a run's model contains besides the model.
+  virtual void write_export(const Model&, const Recipe&, const std::string& /*folder*/) const {}
+};
+
+const DataKind& text_data();
+const DataKind& document_data();
+const DataKind& pair_data();
+const DataKind& table_data();
+const DataKind& tag_data();
+const DataKind& image_data();
+const DataKind& array_data();
+std::array<const DataKind*, 7> data_kinds();
+/// Throws Error if the recipe has no data.
+const DataKind& kind_of(const Recipe::Data& data);
+
+/// Reads the section `data` into the recipe, whose `from` must already be read.
+void read_data(Section section, Recipe& recipe);
+
+// What several kinds have in common.
+
+/// Returns how many rows of the training split remain there, and notes it in the validation split.
+std::size_t rows_kept(const Recipe::Data& data, const DataSplit& training, DataSplit& validation);
+/// Reads the character between the fields of a line.
+void read_delimiter(Section& section, std::string usual, char& delimiter);
+/// Changes the labels of rows from indices in `names` to indices in `known`, the labels of the training split. Throws
+/// Error with the place of a row that has another label. A negative index is no label.
+void relabel(std::int64_t* labels, std::size_t rows, const std::vector<std::string>& names,
+             const std::vector<std::string>& known, const std::function<std::string(std::size_t)>& place);
+/// Reads the columns of a table, in the order of its fields. `column_of` makes a column of its word.
+void read_columns(Section section, Column (*column_of)(Section&, const std::string&, const Json&), Recipe::Data& data);
+/// Reads whether a file has a header.
+void read_header(Section& section, Recipe::Data& data);
+void append(TableTexts more, TableTexts& columns);
+/// Returns the file and line of a text of a split's column.
+TextPlace places(const Recipe::Data& data, const DataSplit& split);
+RowBatchesOptions row_options(const Recipe& recipe);
+
+/// Calls take(column, field) for each column that is read. `field` is the index of the column's first field.
+template <class Take>
+void for_each_column(const Recipe::Data& data, const Take& take) {
+  std::size_t field = 0;
+  for (const Column& column : data.columns) {
+    if (!column.name.empty()) take(column, field);
+    field += static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
+  }
+}
+
+/// Reads the columns of a table, in the order of its fields. `column_of` makes a column of its word.
+void read_columns(Section section, Column (*column_of)(Section&, const std::string&, const Json&), Recipe::Data& data);
+/// Reads whether a file has a header.
+void read_header(Section& section, Recipe::Data& data);
+
+/// The data of a recipe: the training split, the validation split, and the test split if there is one. Each file is
+/// read only once, because it may be a pipe.
+class DataSplits {
+ public:
+  /// Throws FileError if a file cannot be read, and Error if files do not fit together.
+  explicit DataSplits(const Recipe& recipe);
+  /// Creates the tokenizers from the training split alone, or loads them.
+  Tokenizers make_tokenizers(const Recipe& recipe) const;
+  /// Returns the recipe's batches. Evaluation batches come from the validation split or, with `on_test`, from the test
+  /// split. Throws Error if there is no test split.
+  std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
+  /// For arrays from a CSV file, returns the inputs with the names of all their columns.
+  const std::vector<ArrayInput>& inputs() const { return training_.arrays.inputs; }
+  /// Returns a checksum of all texts of the three splits.
+  std::uint64_t checksum() const;
+  /// Returns the questions and correct answers of a split: the sources and targets of pairs, or the prompts and
+  /// continuations of documents.
+  PairTexts answers(const Recipe& recipe, bool on_test) const;
+
+ private:
+  const DataSplit& evaluated(const Recipe::Data& data, bool on_test) const;
+  DataSplit training_, validation_, test_;
+};
+
+/// Save and load tokenizer.json, or source_tokenizer.json and target_tokenizer.json. Also save and load labels.json if
+/// there are labels.
+void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory);
+Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& data);
+
+}  // namespace xtape::train

@@ -1,0 +1,45 @@
+// Data of kind "documents": a row is a text.
+#include "data/tokenizers/utf8.hpp"
+#include "train/data/data_kind.hpp"
+
+namespace xtape::train {
+
+namespace {
+struct DocumentData final : DataKind {
+  DocumentData()
+      : DataKind({.name = "documents", .files = "text", .task = Task::texts, .title = "texts", .row = ", text "}) {}
+
+  void read_keys(Section& section, Recipe& recipe) const override {
+    Recipe::Data& data = recipe.data;
+    data.columns = {{"text", Column::Kind::target}};
+    bool lines = false;
+    section.read("separator", lines, {"blank_line", "line"});
+    data.separator = lines ? DocumentEnd::line : DocumentEnd::blank_line;
+    section.read("prompt_end", data.prompt_end);
+  }
+
+  void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
+    const std::string text = read_text(part.files[0], data.reading);
+    if (split.not_utf8.empty()) split.not_utf8 = error_not_utf8(part.files[0], text);
+    append({split_documents(text, data.separator)}, split.columns);
+  }
+
+  /// Returns the prompts and their continuations.
+  PairTexts answers(const Recipe::Data& data, const DataSplit& split) const override {
+    PairTexts answers;
+    for (const std::string& text : split.columns[0]) {
+      PromptSplit split = split_prompt(text, data.prompt_end);
+      answers.source.push_back(std::move(split.prompt));
+      answers.target.push_back(std::move(split.answer));
+    }
+    return answers;
+  }
+};
+}  // namespace
+
+const DataKind& document_data() {
+  static const DocumentData kind;
+  return kind;
+}
+
+}  // namespace xtape::train

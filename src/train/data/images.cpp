@@ -1,0 +1,150 @@
+// Data of kind "images": a row is an image and its label.
+#include <algorithm>
+
+#include "base/files/durable.hpp"
+#include "data/images/image_files.hpp"
+#include "train/data/data_kind.hpp"
+
+namespace xtape::train {
+
+namespace {
+/// Reads {"height": 224, "width": 224} or {"shorter": 256, "middle_height": 224, "middle_width": 224}.
+void read_resize(Section section, ImageResize& resize) {
+  section.read("height", resize.height, {0, most_side});
+  section.read("width", resize.width, {0, most_side});
+  section.read("shorter", resize.shorter, {0, most_side});
+  section.read("filter", resize.filter, {"lanczos", "bilinear", "bicubic"});
+  section.read("middle_height", resize.middle_height, {0, most_side});
+  section.read("middle_width", resize.middle_width, {0, most_side});
+  section.done();
+  if ((resize.height == 0) != (resize.width == 0)) section.fail("", "needs both 'height' and 'width', or neither");
+  if ((resize.middle_height == 0) != (resize.middle_width == 0))
+    section.fail("", "needs both 'middle_height' and 'middle_width', or neither");
+  if (resize.height > 0 && resize.shorter > 0) section.fail("shorter", "replaces 'height' and 'width'");
+}
+
+/// Completes the preparation of images with the settings of the folder from which the recipe starts.
+void prepare_as_folder(const Section& section, Recipe& recipe) {
+  const bool has_resize = section.has("resize"), has_numbers = section.has("normalise");
+  if (recipe.from.empty() || (has_resize && has_numbers)) return;
+  if (!path_exists(path_in(recipe.from, preparation_file))) return;
+  const ImagePreparation preparation = read_image_preparation(recipe.from);
+  if (!has_resize) recipe.data.resize = preparation.resize;
+  if (has_numbers) return;
+  recipe.data.images.mean = preparation.numbers.mean;
+  recipe.data.images.deviation = preparation.numbers.deviation;
+}
+
+/// Returns the images with their labels as indices in `names`.
+Images labelled_as(Images images, const std::vector<std::string>& names) {
+  relabel(images.labels.data(), images.size(), images.names, names, [&](std::size_t row) { return images.place(row); });
+  images.names = names;
+  return images;
+}
+
+struct ImageData final : DataKind {
+  ImageData() : DataKind({.name = "images", .task = Task::images, .unit = "images", .has_tokens = false}) {}
+
+  void read_keys(Section& section, Recipe& recipe) const override {
+    Recipe::Data& data = recipe.data;
+    section.read("channels", data.channels, {1, 3});
+    if (data.channels == 2) section.fail("channels", "must be 1 (grey) or 3 (red, green, blue)");
+    section.read("flip", data.images.flip);
+    section.read("crop", data.images.crop, {0, most_side});
+    if (section.value("resize").is_number()) {
+      section.read("resize", data.resize.height, {1, most_side});
+      data.resize.width = data.resize.height;  // a square
+    } else {
+      read_resize(section.section("resize"), data.resize);
+    }
+    Section numbers = section.section("normalise");
+    for (const auto& [key, list] : {std::pair("mean", &data.images.mean), {"std", &data.images.deviation}}) {
+      const Json& value = numbers.value(key);
+      if (value.is_null()) continue;
+      list->clear();
+      for (const Json& each : value.is_array() ? value : Json::array({value})) {
+        if (!each.is_number())
+          numbers.fail(key, "must be a number, or a list of one for each channel, not " + value.dump());
+        list->push_back(each.get<double>());
+        if (list == &data.images.deviation && !(list->back() > 0)) numbers.fail(key, "must be above 0");
+      }
+    }
+    numbers.done();
+    prepare_as_folder(section, recipe);
+  }
+
+  /// Writes the preparation of the images, which the folder may have completed.
+  void complete(const Recipe& recipe, const Batches&, Json& json) const override {
+    const ImageResize& resize = recipe.data.resize;
+    constexpr const char* filters[] = {"lanczos", "bilinear", "bicubic"};
+    Json sizes = Json::object();
+    for (const auto& [key, size] : {std::pair("height", resize.height),
+                                    {"width", resize.width},
+                                    {"shorter", resize.shorter},
+                                    {"middle_height", resize.middle_height},
+                                    {"middle_width", resize.middle_width}})
+      if (size > 0) sizes[key] = size;
+    if (resize.height > 0 || resize.shorter > 0) sizes["filter"] = filters[static_cast<int>(resize.filter)];
+    json["resize"] = sizes;
+    json["normalise"] = {{"mean", recipe.data.images.mean}, {"std", recipe.data.images.deviation}};
+  }
+
+  std::vector<std::string> size_names(const Recipe::Data&) const override {
+    return {"labels", "channels", "height", "width"};
+  }
+
+  void add_sizes(const Tokenizers&, const Batches& batches, Named<std::int64_t>& sizes) const override {
+    const BatchArrays batch = batches.blank();
+    const Shape& shape = batch.at("images").shape();
+    for (const auto& [name, axis] : {std::pair("channels", 1), {"height", 2}, {"width", 3}})
+      sizes.add(name, shape[axis]);
+  }
+
+  void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
+    split.images = read_images(part.files[0], data.channels, data.resize);
+  }
+
+  void divide(const Recipe::Data& data, DataSplit& training, DataSplit& validation) const override {
+    const std::size_t kept = rows_kept(data, training, validation);
+    Images& images = training.images;
+    Images& rest = validation.images;
+    rest = {images.shape, {}, {}, images.names, images.files, images.first + kept};
+    const auto move = [](auto& from, auto& to, std::size_t at) {
+      to.assign(from.begin() + static_cast<std::ptrdiff_t>(at), from.end());
+      from.resize(at);
+    };
+    move(images.pixels, rest.pixels, kept * static_cast<std::size_t>(images.shape.pixels()));
+    move(images.labels, rest.labels, kept);
+    if (images.files.size() > 1) move(images.files, rest.files, kept);
+  }
+
+  Tokenizers tokenizers(const Recipe&, const DataSplit& training) const override {
+    return {nullptr, nullptr, training.images.names};
+  }
+
+  std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, const DataSplit& training,
+                                   const DataSplit& evaluated) const override {
+    return std::make_unique<ImageBatches>(
+        labelled_as(training.images, tokenizers.labels), labelled_as(evaluated.images, tokenizers.labels),
+        ImageBatchesOptions{recipe.batch_size, recipe.trainer.seed, recipe.data.images});
+  }
+
+  /// If the model reads images of one or three channels, writes their preparation. For other numbers of channels,
+  /// removes its file.
+  void write_export(const Model& model, const Recipe& recipe, const std::string& folder) const override {
+    const std::int64_t channels =
+        model.hyper().has("channels") ? model.hyper().integer("channels") : recipe.data.channels;
+    if (channels == 1 || channels == 3)
+      write_image_preparation({recipe.data.resize, recipe.data.images}, channels, folder);
+    else
+      remove_if_possible(path_in(folder, preparation_file));
+  }
+};
+}  // namespace
+
+const DataKind& image_data() {
+  static const ImageData kind;
+  return kind;
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,50 @@
+// Data of kind "tags": a row is a sentence with a label for each word. A line of the file has a word and its label.
+#include <algorithm>
+
+#include "train/data/data_kind.hpp"
+
+namespace xtape::train {
+
+namespace {
+using Kind = Column::Kind;
+
+struct TagData final : DataKind {
+  TagData() : DataKind({.name = "tags", .task = Task::words, .row = ", sentence from line "}) {}
+
+  static Column column_of(Section& section, const std::string& name, const Json& value) {
+    if (value == "skip") return {""};
+    if (value == "text") return {name, Kind::text};
+    if (value != "tags") section.fail(name, R"(must be "text", "tags" or "skip", not )" + value.dump());
+    return {name, Kind::tags};
+  }
+
+  void read_keys(Section& section, Recipe& recipe) const override {
+    Recipe::Data& data = recipe.data;
+    data.columns = {{"tokens", Kind::text}, {"tags", Kind::tags}};
+    if (section.has("columns")) {
+      read_columns(section.section("columns"), column_of, data);
+      for (const auto& [kind, name] : {std::pair(Kind::text, "text"), {Kind::tags, "tags"}})
+        if (std::ranges::count_if(data.columns, [wanted = kind](const Column& each) {
+              return !each.name.empty() && each.kind == wanted;
+            }) != 1)
+          section.fail("columns", std::string("must have one column \"") + name + "\"");
+    }
+    data.table.columns = data.columns.size();
+    read_delimiter(section, " ", data.table.delimiter);
+    read_header(section, data);
+  }
+
+  void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
+    SentenceTexts sentences = read_sentences(part.files[0], data.table);
+    append(std::move(sentences.columns), split.columns);
+    part.lines = std::move(sentences.lines);
+  }
+};
+}  // namespace
+
+const DataKind& tag_data() {
+  static const TagData kind;
+  return kind;
+}
+
+}  // namespace xtape::train
