@@ -66,8 +66,6 @@ struct Recipe {
     std::int64_t max_length = 0;  ///< Rows with a longer text (in tokens) are not used for training. 0: no limit.
     /// The most tokens of a row, recorded in the recipe of a run. 0: determined from the data.
     std::int64_t longest_row = 0;
-    /// The key of the training files in a recipe: "text", "table" …. The key of the test split has the prefix "test_".
-    std::string files_key() const;
     bool has_pairs() const;
     bool has_tokens() const;  ///< Whether tokenizers make tokens of texts, as for all kinds except images and arrays.
     bool has_rows() const;    ///< Batches are RowBatches, ImageBatches or ArrayBatches. False for "text".

@@ -197,6 +197,8 @@ expect 0 "^early: step 10 " "ended early .patience 1.: no evaluation after step 
 expect 0 '"name": "regression"' "" show regression
 expect 0 '"steps": 70' "" show regression --set steps=70
 expect 2 "" "is a recipe" show regression --tape loss
+expect 0 "search.beam_size. . integer, 1 to 4096 . .1. . yes . " "" show --keys
+expect 2 "" "DEFINITION excludes --keys" show regression --keys
 expect 2 "" "reversed is a run on pairs of texts: xtape translate translates" predict reversed
 expect 2 "" "sorted is a run on texts: xtape generate continues them" predict sorted
 finish

@@ -40,7 +40,7 @@ def test_reference(source, program):
     wrong += [f"README.md and {speed.TABLE} have different ranges: {each}" for each in speed.wrong_ranges(source)]
     wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
     wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
-    wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + gallery.faults(source) + lengths.faults(source)
+    wrong += recipe_keys.faults(source, program) + definition_keys.wrong(source) + gallery.faults(source) + lengths.faults(source)
     pages = {**reference.pages(source, program), speed.PAGE: speed.page(source)}
     wrong += [f"docs/ops/{file.name} is no page of a family" for file in (source / "docs" / "ops").iterdir()
               if f"docs/ops/{file.name}" not in pages]

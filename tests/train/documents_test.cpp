@@ -67,7 +67,7 @@ TEST_CASE("the recipe's settings of documents") {
   CHECK(Recipe::load(path).data.separator == DocumentEnd::line);
   CHECK(Recipe::load(path).data.training == Recipe::Data::Files{{directory / "texts.txt"}});
   CHECK_THROWS_WITH_AS(Recipe::load(path, {{"data.separator", "page"}}),
-                       doctest::Contains("'data.separator' must be \"blank_line\" or \"line\""), DefinitionError);
+                       doctest::Contains("'data.separator' must be \"line\" or \"blank_line\""), DefinitionError);
   texts(directory);
   const Recipe all = Recipe::load(path, {{"data.split", "1"}});
   CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), "the validation split has no rows", Error);

@@ -77,7 +77,7 @@ void evaluate(const EvalArguments& arguments) {
     opened.model().store_weights_as(arguments.inference.dtype(opened.model().dtype()));
     if (arguments.test && opened.recipe().data.test.empty())
       throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_" +
-                       opened.recipe().data.files_key() + "=FILE");
+                       train::kind_of(opened.recipe().data).files + "=FILE");
     if (arguments.source.empty()) opened.batches();
     return opened;
   });

@@ -1,5 +1,5 @@
 /// xtape show: prints a definition's hyper-parameters, functions, modules and weights, or a recipe. Prints or saves a
-/// tape. Lists the installed definitions and recipes.
+/// tape. Lists the installed definitions and recipes, or all keys of recipes.
 #include <algorithm>
 #include <filesystem>
 #include <iomanip>
@@ -16,6 +16,7 @@
 #include "cli/run_options.hpp"
 #include "tape/node_text.hpp"
 #include "tape/tape_json.hpp"
+#include "train/recipe/key_spec.hpp"
 
 namespace xtape::cli {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 struct ShowArguments {
   RecordedOptions recorded;
   std::string with, format = "text", save;
+  bool keys = false;
 };
 
 /// A module to print. Equal modules of a list are printed once, with a star instead of the index.
@@ -153,6 +155,7 @@ void print_tape(const RecordedTape& recorded, const std::string& format) {
 }
 
 void show(const CLI::App& command, const ShowArguments& arguments) {
+  if (arguments.keys) return train::write_keys(std::cout);
   RecordedOptions options = arguments.recorded;
   if (options.definition.definition.empty()) {
     print_files("models", models_directory());
@@ -190,7 +193,8 @@ void add_show(CLI::App& program) {
       program, "show", "List the models and recipes, print one of them, or print or save a tape",
       [](const CLI::App& given, const ShowArguments& of) { as_wrong_input([&] { show(given, of); }); });
   add_recorded(command, arguments.recorded);
-  command.get_option("DEFINITION")->required(false);
+  CLI::Option* definition = command.get_option("DEFINITION")->required(false);
+  command.add_flag("--keys", arguments.keys, "Print all keys of recipes, as Markdown")->excludes(definition);
   add_option(command, "--tape", arguments.recorded.function, "Record this function, and print its tape instead");
   add_option(command, "--with", arguments.with, "The sizes to record for, such as b=2,t=8");
   add_option(command, "--format", arguments.format, "text, json or dot", shown)

@@ -42,25 +42,37 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
 }
 
 struct ArrayData final : DataKind {
-  ArrayData() : DataKind({.name = "arrays", .task = Task::arrays, .unit = "rows", .has_tokens = false}) {}
+  ArrayData() : DataKind({.name = "arrays", .task = Task::arrays, .unit = "rows", .has_tokens = false}) {
+    using Data = Recipe::Data;
+    keys = {
+        {{file_key("arrays", "a safetensors, .npz or CSV file", "string"),
+          {"inputs", "section", "all arrays", "the part of the file that feeds each input of `loss`", read_inputs}}},
+        {{delimiter_key("a tab for .tsv files, a comma for others", {".tsv", '\t', ','},
+                        part(&Data::csv, &CsvOptions::separator)),
+          {"header", part(&Data::csv, &CsvOptions::header), "the first line has names, which are not data", may_change},
+          {"missing", part(&Data::csv, &CsvOptions::missing),
+           "missing numbers become NaN and missing labels -1, instead of errors", may_change},
+          max_line_key()},
+         "CSV",
+         is_table}};
+  }
 
-  void read_keys(Section& section, Recipe& recipe) const override {
-    Recipe::Data& data = recipe.data;
-    Section inputs = section.section("inputs");
-    for (const auto& [name, value] : inputs.json().items()) data.inputs.push_back(read_input(inputs, name, value));
-    const auto labelled = [](const ArrayInput& input) { return input.labels; };
-    if (std::ranges::count_if(data.inputs, labelled) > 1) section.fail("inputs", "can have labels once");
+  static bool is_table(const Recipe::Data& data) {
     const std::string& file = data.training[0][0];
-    if (file.ends_with(".npz") || file.ends_with(".safetensors")) return;
-    if (data.inputs.empty())
+    return !file.ends_with(".npz") && !file.ends_with(".safetensors");
+  }
+
+  static void read_inputs(Section& section, const std::string& name, Recipe::Data& data) {
+    Section inputs = section.section(name);
+    for (const auto& [input, value] : inputs.json().items()) data.inputs.push_back(read_input(inputs, input, value));
+    const auto labelled = [](const ArrayInput& input) { return input.labels; };
+    if (std::ranges::count_if(data.inputs, labelled) > 1) section.fail(name, "can have labels once");
+    if (data.inputs.empty() && is_table(data))
       section.fail("",
                    R"(needs the key 'inputs' for a file of comma-separated values, such as {"x": "*", "y": "price"})");
-    read_delimiter(section, file.find(".tsv") != std::string::npos ? "\t" : ",", data.csv.separator);
-    section.read("header", data.csv.header);
-    section.read("missing", data.csv.missing);
-    section.read("max_line", data.reading.max_line);
-    data.csv.reading = data.reading;
   }
+
+  void finish(const Section&, Recipe& recipe) const override { recipe.data.csv.reading = recipe.data.reading; }
 
   std::vector<std::string> size_names(const Recipe::Data& data) const override {
     if (data.inputs.empty()) return {};  // the arrays of the file

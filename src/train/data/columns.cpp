@@ -22,10 +22,13 @@ void read_columns(Section section, Column (*column_of)(Section&, const std::stri
   if (std::ranges::none_of(data.columns, named)) section.fail("", "must have a column to read");
 }
 
-void read_header(Section& section, Recipe::Data& data) {
-  bool header = false;
-  section.read("header", header);
-  data.table.skip_lines = header ? 1 : 0;
+Key<Recipe::Data> header_key() {
+  const auto read = [](Section& section, const std::string& name, Recipe::Data& data) {
+    bool header = false;
+    section.read(name, header);
+    data.table.skip_lines = header ? 1 : 0;
+  };
+  return {"header", "`true`, `false`", "`false`", "the first line has names, which are not data", read, may_change};
 }
 
 std::vector<std::string> DataKind::size_names(const Recipe::Data& data) const {

@@ -12,9 +12,6 @@ namespace xtape {
 
 using train::Task;
 
-std::string Recipe::Data::files_key() const {
-  return train::kind_of(*this).files;
-}
 bool Recipe::Data::has_pairs() const {
   return train::kind_of(*this).task == Task::translations;
 }
@@ -59,23 +56,8 @@ std::size_t rows_kept(const Recipe::Data& data, const DataSplit& training, DataS
   return validation.skipped;
 }
 
-void read_delimiter(Section& section, std::string usual, char& delimiter) {
-  section.read("delimiter", usual);
-  if (usual.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
-  delimiter = usual[0];
-}
-
 namespace {
 using Data = Recipe::Data;
-
-void read_fractions(Section& section, Data& data) {
-  section.read("split", data.split,
-               {std::numeric_limits<double>::denorm_min(), std::nextafter(1, 2),
-                "above 0 and at most 1: the fraction of the data that is the training split"});
-  if (!data.has_rows()) return;
-  section.read("held_out", data.held_out, {.low = 1});
-  section.exclude("held_out", "split");
-}
 
 /// Returns the file or the list of files under a key, or an empty list if the key is missing.
 std::vector<std::string> read_list(Section& section, const Data& data, const std::string& key) {
@@ -122,27 +104,67 @@ void read_all_files(Section& section, Data& data) {
                          ": use --set data." + key + "=FILE");
   data.validation = read_files(section, data, key, "validation_");
   data.test = read_files(section, data, key, "test_");
-  read_fractions(section, data);
 }
 }  // namespace
+
+const Keys<Data>& data_keys() {
+  const auto names = [] {
+    Names names;
+    for (const DataKind* kind : data_kinds()) names.emplace_back(kind->name);
+    return names;
+  };
+  static const Keys<Data> keys = {
+      {{{"kind", &Data::kind, "the kind of the data", names(), needed},
+        {"folder", "string", "", "the directory of all files of the data", [](auto&&...) {}, a_path, may_change},
+        {"split", &Data::split, "without a validation file: the fraction, from the beginning, that trains",
+         Bounds{std::numeric_limits<double>::denorm_min(), std::nextafter(1, 2),
+                "above 0 and at most 1: the fraction of the data that is the training split"},
+         may_change}}},
+      {{{"held_out", &Data::held_out, "the number of rows at the end that validate; replaces `split`", Range{.low = 1},
+         may_change}},
+       "rows",
+       &Data::has_rows},
+      {{max_line_key()}, "texts", &Data::has_tokens},
+      {{{"max_length", &Data::max_length, "rows with a longer text (in tokens) do not train; 0: no limit",
+         Range{0, longest_row}, may_change},
+        {"longest_row", &Data::longest_row, "", Range{0, most_batch_tokens}}},
+       nullptr,
+       [](const Data& data) { return data.has_rows() && data.has_tokens(); }}};
+  return keys;
+}
 
 void read_data(Section section, Recipe& recipe) {
   Data& data = recipe.data;
   data.reading.max_line = usual_max_line;
-  std::vector<std::string> names;
-  for (const DataKind* kind : data_kinds()) names.emplace_back(kind->name);
-  section.need({"kind"});
-  section.read("kind", data.kind, names);
-  const DataKind& kind = kind_of(data);
+  read_keys(section, data_keys(), data);
+  section.exclude("held_out", "split");
   read_all_files(section, data);
-  if (kind.has_tokens) section.read("max_line", data.reading.max_line);
+  data.columns = kind_of(data).columns;
   data.table.reading = data.reading;
-  kind.read_keys(section, recipe);
-  if (kind.has_tokens && kind.has_rows) {
-    section.read("max_length", data.max_length, {0, longest_row});
-    section.read("longest_row", data.longest_row, {0, most_batch_tokens});
-  }
+  read_keys(section, kind_of(data).keys, data);
+  kind_of(data).finish(section, recipe);
   section.done();
+}
+
+Key<Data> file_key(const char* name, const char* doc, const char* values) {
+  return {name, values, "", doc, [](auto&&...) {}, of_data_files, may_change};
+}
+
+Key<Data> max_line_key() {
+  return {"max_line", part(&Data::reading, &ReadOptions::max_line),
+          "the maximum bytes of a line; 0: no limit, as for text8, which is one line", otherwise("`16777216`"),
+          may_change};
+}
+
+Key<Data> delimiter_key(const char* initial, UsualDelimiter usual, std::function<char&(Data&)> target) {
+  const auto read = [=](Section& section, const std::string& name, Data& data) {
+    const bool of_file = data.training[0][0].find(usual.file) != std::string::npos;
+    std::string delimiter(1, of_file ? usual.delimiter : usual.otherwise);
+    section.read(name, delimiter);
+    if (delimiter.size() != 1) section.fail(name, "must be one character, such as \",\" or \"\\t\"");
+    target(data) = delimiter[0];
+  };
+  return {"delimiter", "one character", initial, "the character between fields", read, may_change};
 }
 
 }  // namespace xtape::train

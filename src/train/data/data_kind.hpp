@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/recipe/section.hpp"
+#include "train/recipe/key_spec.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -47,14 +47,15 @@ struct DataSplit {
 enum class Task : std::uint8_t { texts, translations, rows, words, arrays, images };
 
 struct DataFacts {
-  const char* name;             ///< The value of `data.kind`.
-  const char* files = name;     ///< The key of the training files. Prefixes name those of the other splits.
-  Task task;                    ///< What the models are for.
-  const char* title = name;     ///< For errors: a run is on "a table".
-  const char* unit = "tokens";  ///< What reports of trainings and evaluations count.
-  const char* row = ", line ";  ///< In errors, between the file and the number of a row.
-  bool has_rows = true;         ///< Whether the data consists of rows, not of one text.
-  bool has_tokens = true;       ///< Whether tokenizers make tokens of texts.
+  const char* name;                  ///< The value of `data.kind`.
+  const char* files = name;          ///< The key of the training files. Prefixes name those of the other splits.
+  Task task;                         ///< What the models are for.
+  const char* title = name;          ///< For errors: a run is on "a table".
+  const char* unit = "tokens";       ///< What reports of trainings and evaluations count.
+  const char* row = ", line ";       ///< In errors, between the file and the number of a row.
+  bool has_rows = true;              ///< Whether the data consists of rows, not of one text.
+  std::vector<Column> columns = {};  ///< For rows of texts: the columns, unless the recipe names others.
+  bool has_tokens = true;            ///< Whether tokenizers make tokens of texts.
 };
 
 /// A kind of data. The functions that are not abstract are those of rows of texts: documents, pairs, tables and tags,
@@ -65,8 +66,10 @@ struct DataKind : DataFacts {
   DataKind& operator=(const DataKind&) = delete;
   virtual ~DataKind() = default;
 
-  /// Reads the keys of this kind. The files are already read.
-  virtual void read_keys(Section& section, Recipe& recipe) const = 0;
+  Keys<Recipe::Data> keys;  ///< The keys of the section `data` that this kind has, besides data_keys().
+
+  /// Completes the recipe when the keys are read.
+  virtual void finish(const Section&, Recipe&) const {}
   /// Returns the names of the sizes of the data to which {"from": …} can refer, or nothing if only the files tell.
   virtual std::vector<std::string> size_names(const Recipe::Data& data) const;
   virtual void add_sizes(const Tokenizers& tokenizers, const Batches& batches, Named<std::int64_t>& sizes) const;
@@ -86,17 +89,15 @@ struct DataKind : DataFacts {
   virtual void write_export(const Model&, const Recipe&, const std::string& /*folder*/) const {}
 };
 
-const DataKind& text_data();
-const DataKind& document_data();
-const DataKind& pair_data();
-const DataKind& table_data();
-const DataKind& tag_data();
-const DataKind& image_data();
-const DataKind& array_data();
+const DataKind &text_data(), &document_data(), &pair_data(), &table_data(), &tag_data(), &image_data(), &array_data();
 std::array<const DataKind*, 7> data_kinds();
 /// Throws Error if the recipe has no data.
 const DataKind& kind_of(const Recipe::Data& data);
 
+/// The keys that several kinds have.
+const Keys<Recipe::Data>& data_keys();
+extern const Keys<ImageResize> resize_keys;
+extern const Keys<ImageOptions> normalise_keys;
 /// Reads the section `data` into the recipe, whose `from` must already be read.
 void read_data(Section section, Recipe& recipe);
 
@@ -104,16 +105,24 @@ void read_data(Section section, Recipe& recipe);
 
 /// Returns how many rows of the training split remain there, and notes it in the validation split.
 std::size_t rows_kept(const Recipe::Data& data, const DataSplit& training, DataSplit& validation);
-/// Reads the character between the fields of a line.
-void read_delimiter(Section& section, std::string usual, char& delimiter);
 /// Changes the labels of rows from indices in `names` to indices in `known`, the labels of the training split. Throws
 /// Error with the place of a row that has another label. A negative index is no label.
 void relabel(std::int64_t* labels, std::size_t rows, const std::vector<std::string>& names,
              const std::vector<std::string>& known, const std::function<std::string(std::size_t)>& place);
 /// Reads the columns of a table, in the order of its fields. `column_of` makes a column of its word.
 void read_columns(Section section, Column (*column_of)(Section&, const std::string&, const Json&), Recipe::Data& data);
-/// Reads whether a file has a header.
-void read_header(Section& section, Recipe::Data& data);
+/// A key of the files of a split. read_data reads the files of all splits.
+Key<Recipe::Data> file_key(const char* name, const char* doc, const char* values = "string, list of strings");
+Key<Recipe::Data> max_line_key();
+/// The character between fields of a file whose name contains `file`, and of other files.
+struct UsualDelimiter {
+  const char* file;
+  char delimiter, otherwise;
+};
+/// The key of the character between fields. `initial` says in words what is usual.
+Key<Recipe::Data> delimiter_key(const char* initial, UsualDelimiter usual, std::function<char&(Recipe::Data&)> target);
+/// Whether a file of rows has a header.
+Key<Recipe::Data> header_key();
 void append(TableTexts more, TableTexts& columns);
 /// Returns the file and line of a text of a split's column.
 TextPlace places(const Recipe::Data& data, const DataSplit& split);
@@ -128,11 +137,6 @@ void for_each_column(const Recipe::Data& data, const Take& take) {
     field += static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
   }
 }
-
-/// Reads the columns of a table, in the order of its fields. `column_of` makes a column of its word.
-void read_columns(Section section, Column (*column_of)(Section&, const std::string&, const Json&), Recipe::Data& data);
-/// Reads whether a file has a header.
-void read_header(Section& section, Recipe::Data& data);
 
 /// The data of a recipe: the training split, the validation split, and the test split if there is one. Each file is
 /// read only once, because it may be a pipe.

@@ -59,7 +59,8 @@ std::uint64_t DataSplits::checksum() const {
 }
 
 const DataSplit& DataSplits::evaluated(const Recipe::Data& data, bool on_test) const {
-  if (on_test && test_.parts.empty()) throw Error("the data has no test split: data.test_" + data.files_key());
+  if (on_test && test_.parts.empty())
+    throw Error(std::string("the data has no test split: data.test_") + kind_of(data).files);
   return on_test ? test_ : validation_;
 }
 

@@ -7,15 +7,16 @@ namespace xtape::train {
 namespace {
 struct DocumentData final : DataKind {
   DocumentData()
-      : DataKind({.name = "documents", .files = "text", .task = Task::texts, .title = "texts", .row = ", text "}) {}
-
-  void read_keys(Section& section, Recipe& recipe) const override {
-    Recipe::Data& data = recipe.data;
-    data.columns = {{"text", Column::Kind::target}};
-    bool lines = false;
-    section.read("separator", lines, {"blank_line", "line"});
-    data.separator = lines ? DocumentEnd::line : DocumentEnd::blank_line;
-    section.read("prompt_end", data.prompt_end);
+      : DataKind({.name = "documents",
+                  .files = "text",
+                  .task = Task::texts,
+                  .title = "texts",
+                  .row = ", text ",
+                  .columns = {{"text", Column::Kind::target}}}) {
+    using Data = Recipe::Data;
+    keys = {{{file_key("text", "a file or several"),
+              {"separator", &Data::separator, "what ends a text", Names{"line", "blank_line"}},
+              {"prompt_end", &Data::prompt_end, "the prompt ends with this string; its tokens are not targets"}}}};
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {

@@ -8,19 +8,56 @@
 namespace xtape::train {
 
 namespace {
-/// Reads {"height": 224, "width": 224} or {"shorter": 256, "middle_height": 224, "middle_width": 224}.
-void read_resize(Section section, ImageResize& resize) {
-  section.read("height", resize.height, {0, most_side});
-  section.read("width", resize.width, {0, most_side});
-  section.read("shorter", resize.shorter, {0, most_side});
-  section.read("filter", resize.filter, {"lanczos", "bilinear", "bicubic"});
-  section.read("middle_height", resize.middle_height, {0, most_side});
-  section.read("middle_width", resize.middle_width, {0, most_side});
-  section.done();
-  if ((resize.height == 0) != (resize.width == 0)) section.fail("", "needs both 'height' and 'width', or neither");
+constexpr Range side = {0, most_side};
+
+/// Reads a number, or a list of one for each channel.
+void read_numbers(Section& section, const std::string& name, std::vector<double>& numbers) {
+  const Json& value = section.value(name);
+  if (value.is_null()) return;
+  numbers.clear();
+  for (const Json& each : value.is_array() ? value : Json::array({value})) {
+    if (!each.is_number())
+      section.fail(name, "must be a number, or a list of one for each channel, not " + value.dump());
+    numbers.push_back(each.get<double>());
+  }
+}
+
+}  // namespace
+
+const Keys<ImageOptions> normalise_keys = {
+    {{{"mean", "number, list", "`0`", "subtracted from pixels in [0, 1]: a number, or one for each channel",
+       [](Section& section, const std::string& name, ImageOptions& images) {
+         read_numbers(section, name, images.mean);
+       }},
+      {"std", "number, list; above 0", "`1`", "the divisor after that: a number, or one for each channel",
+       [](Section& section, const std::string& name, ImageOptions& images) {
+         read_numbers(section, name, images.deviation);
+         for (const double each : images.deviation)
+           if (!(each > 0)) section.fail(name, "must be above 0");
+       }}}}};
+
+const Keys<ImageResize> resize_keys = {
+    {{{"height", &ImageResize::height, "the height; needs `width`", side},
+      {"width", &ImageResize::width, "the width; needs `height`", side},
+      {"shorter", &ImageResize::shorter, "the shorter side; replaces `height` and `width`", side},
+      {"filter", &ImageResize::filter, "the interpolation", Names{"lanczos", "bilinear", "bicubic"}},
+      {"middle_height", &ImageResize::middle_height, "the height of the middle part; needs `middle_width`", side},
+      {"middle_width", &ImageResize::middle_width, "the width of the middle part; needs `middle_height`", side}}}};
+
+namespace {
+void read_resize(Section& section, const std::string& name, Recipe::Data& data) {
+  ImageResize& resize = data.resize;
+  if (section.value(name).is_number()) {
+    section.read(name, resize.height, {1, most_side});
+    resize.width = resize.height;  // a square
+    return;
+  }
+  Section sizes = section.section(name);
+  read_section(sizes, resize_keys, resize);
+  if ((resize.height == 0) != (resize.width == 0)) sizes.fail("", "needs both 'height' and 'width', or neither");
   if ((resize.middle_height == 0) != (resize.middle_width == 0))
-    section.fail("", "needs both 'middle_height' and 'middle_width', or neither");
-  if (resize.height > 0 && resize.shorter > 0) section.fail("shorter", "replaces 'height' and 'width'");
+    sizes.fail("", "needs both 'middle_height' and 'middle_width', or neither");
+  if (resize.height > 0 && resize.shorter > 0) sizes.fail("shorter", "replaces 'height' and 'width'");
 }
 
 /// Completes the preparation of images with the settings of the folder from which the recipe starts.
@@ -43,35 +80,29 @@ Images labelled_as(Images images, const std::vector<std::string>& names) {
 }
 
 struct ImageData final : DataKind {
-  ImageData() : DataKind({.name = "images", .task = Task::images, .unit = "images", .has_tokens = false}) {}
-
-  void read_keys(Section& section, Recipe& recipe) const override {
-    Recipe::Data& data = recipe.data;
-    section.read("channels", data.channels, {1, 3});
-    if (data.channels == 2) section.fail("channels", "must be 1 (grey) or 3 (red, green, blue)");
-    section.read("flip", data.images.flip);
-    section.read("crop", data.images.crop, {0, most_side});
-    if (section.value("resize").is_number()) {
-      section.read("resize", data.resize.height, {1, most_side});
-      data.resize.width = data.resize.height;  // a square
-    } else {
-      read_resize(section.section("resize"), data.resize);
-    }
-    Section numbers = section.section("normalise");
-    for (const auto& [key, list] : {std::pair("mean", &data.images.mean), {"std", &data.images.deviation}}) {
-      const Json& value = numbers.value(key);
-      if (value.is_null()) continue;
-      list->clear();
-      for (const Json& each : value.is_array() ? value : Json::array({value})) {
-        if (!each.is_number())
-          numbers.fail(key, "must be a number, or a list of one for each channel, not " + value.dump());
-        list->push_back(each.get<double>());
-        if (list == &data.images.deviation && !(list->back() > 0)) numbers.fail(key, "must be above 0");
-      }
-    }
-    numbers.done();
-    prepare_as_folder(section, recipe);
+  ImageData() : DataKind({.name = "images", .task = Task::images, .unit = "images", .has_tokens = false}) {
+    using Data = Recipe::Data;
+    keys = {{{file_key("images", "a folder with a subfolder for each label, or a file", "string"),
+              {"channels", "1, 3", "`3`", "folders: 1 (grey) or 3 (red, green, blue)", read_channels},
+              {"flip", part(&Data::images, &ImageOptions::flip),
+               "training mirrors each image, left to right, with probability 1/2", may_change},
+              {"crop", part(&Data::images, &ImageOptions::crop),
+               "training shifts each image by up to this many pixels; uncovered pixels are black", Range{0, most_side},
+               may_change},
+              {"resize", "integer, section", "the size of the files", "the size of the images; a number means a square",
+               read_resize},
+              {"normalise", "section", "", "how pixels become numbers",
+               [](Section& section, const std::string& name, Data& data) {
+                 read_section(section.section(name), normalise_keys, data.images);
+               }}}}};
   }
+
+  static void read_channels(Section& section, const std::string& name, Recipe::Data& data) {
+    section.read(name, data.channels, {1, 3});
+    if (data.channels == 2) section.fail(name, "must be 1 (grey) or 3 (red, green, blue)");
+  }
+
+  void finish(const Section& section, Recipe& recipe) const override { prepare_as_folder(section, recipe); }
 
   /// Writes the preparation of the images, which the folder may have completed.
   void complete(const Recipe& recipe, const Batches&, Json& json) const override {

@@ -5,10 +5,14 @@ namespace xtape::train {
 
 namespace {
 struct PairData final : DataKind {
-  PairData() : DataKind({.name = "pairs", .task = Task::translations, .title = "sentence pairs"}) {}
-
-  void read_keys(Section&, Recipe& recipe) const override {
-    recipe.data.columns = {{"source", Column::Kind::text}, {"target", Column::Kind::target}};
+  PairData()
+      : DataKind({.name = "pairs",
+                  .task = Task::translations,
+                  .title = "sentence pairs",
+                  .columns = {{"source", Column::Kind::text}, {"target", Column::Kind::target}}}) {
+    keys = {{{file_key("pairs", "files of lines source`<TAB>`target"),
+              file_key("source", "files of sources, one in each line; replaces `pairs`, with `target`"),
+              file_key("target", "files of targets")}}};
   }
 
   std::vector<std::string> size_names(const Recipe::Data& data) const override {

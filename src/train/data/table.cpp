@@ -8,7 +8,15 @@ namespace {
 using Kind = Column::Kind;
 
 struct TableData final : DataKind {
-  TableData() : DataKind({.name = "table", .task = Task::rows, .title = "a table"}) {}
+  TableData() : DataKind({.name = "table", .task = Task::rows, .title = "a table"}) {
+    using Data = Recipe::Data;
+    keys = {
+        {{file_key("table", "a file or several"),
+          {"columns", "section", "", "the inputs that the fields of a line feed, in order", read_all_columns, needed},
+          delimiter_key("a comma for .csv files, a tab for others", {".csv", ',', '\t'},
+                        part(&Data::table, &TableOptions::delimiter)),
+          header_key()}}};
+  }
 
   static Column column_of(Section& section, const std::string& name, const Json& value) {
     if (value == "skip") return {""};
@@ -22,12 +30,8 @@ struct TableData final : DataKind {
     return column;
   }
 
-  void read_keys(Section& section, Recipe& recipe) const override {
-    Recipe::Data& data = recipe.data;
-    section.need({"columns"});
-    read_columns(section.section("columns"), column_of, data);
-    read_delimiter(section, data.training[0][0].find(".csv") != std::string::npos ? "," : "\t", data.table.delimiter);
-    read_header(section, data);
+  static void read_all_columns(Section& section, const std::string& name, Recipe::Data& data) {
+    read_columns(section.section(name), column_of, data);
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {

@@ -9,7 +9,18 @@ namespace {
 using Kind = Column::Kind;
 
 struct TagData final : DataKind {
-  TagData() : DataKind({.name = "tags", .task = Task::words, .row = ", sentence from line "}) {}
+  TagData()
+      : DataKind({.name = "tags",
+                  .task = Task::words,
+                  .row = ", sentence from line ",
+                  .columns = {{"tokens", Kind::text}, {"tags", Kind::tags}}}) {
+    using Data = Recipe::Data;
+    keys = {{{file_key("tags", "a file or several, with a word and its label in each line"),
+              {"columns", "section", "the word and its label", "the inputs that the fields of a line feed, in order",
+               read_all_columns},
+              delimiter_key("a space", {"", ' ', ' '}, part(&Data::table, &TableOptions::delimiter)),
+              header_key()}}};
+  }
 
   static Column column_of(Section& section, const std::string& name, const Json& value) {
     if (value == "skip") return {""};
@@ -18,20 +29,14 @@ struct TagData final : DataKind {
     return {name, Kind::tags};
   }
 
-  void read_keys(Section& section, Recipe& recipe) const override {
-    Recipe::Data& data = recipe.data;
-    data.columns = {{"tokens", Kind::text}, {"tags", Kind::tags}};
-    if (section.has("columns")) {
-      read_columns(section.section("columns"), column_of, data);
-      for (const auto& [kind, name] : {std::pair(Kind::text, "text"), {Kind::tags, "tags"}})
-        if (std::ranges::count_if(data.columns, [wanted = kind](const Column& each) {
-              return !each.name.empty() && each.kind == wanted;
-            }) != 1)
-          section.fail("columns", std::string("must have one column \"") + name + "\"");
-    }
+  static void read_all_columns(Section& section, const std::string& name, Recipe::Data& data) {
+    if (section.has(name)) read_columns(section.section(name), column_of, data);
+    for (const auto& [kind, word] : {std::pair(Kind::text, "text"), {Kind::tags, "tags"}})
+      if (std::ranges::count_if(data.columns, [wanted = kind](const Column& each) {
+            return !each.name.empty() && each.kind == wanted;
+          }) != 1)
+        section.fail(name, std::string("must have one column \"") + word + "\"");
     data.table.columns = data.columns.size();
-    read_delimiter(section, " ", data.table.delimiter);
-    read_header(section, data);
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {

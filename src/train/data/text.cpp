@@ -18,11 +18,12 @@ Tokens encoded(const Tokenizer& tokenizer, const DataSplit& split) {
 }
 
 struct TextData final : DataKind {
-  TextData() : DataKind({.name = "text", .task = Task::texts, .title = "texts", .has_rows = false}) {}
-
-  void read_keys(Section& section, Recipe& recipe) const override {
-    section.read("block_size", recipe.data.block_size, {1, longest_row});
-    section.read("windows", recipe.data.consecutive, {"random", "consecutive"});
+  TextData() : DataKind({.name = "text", .task = Task::texts, .title = "texts", .has_rows = false}) {
+    using Data = Recipe::Data;
+    keys = {{{file_key("text", "a file or several"),
+              {"block_size", &Data::block_size, "the number of tokens of a training row", Range{1, longest_row}},
+              {"windows", &Data::consecutive, "blocks begin at random positions, or where the previous block ended",
+               Names{"random", "consecutive"}}}}};
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {

@@ -33,151 +33,217 @@ ScheduleOptions with_steps(ScheduleOptions schedule, std::int64_t epoch_batches,
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double least = std::numeric_limits<double>::denorm_min();
 /// Half of the smallest positive float32. A larger number does not become 0 in float32.
 constexpr double least_epsilon = std::numeric_limits<float>::denorm_min() / 2.0;
-}  // namespace
 
-namespace {
-/// Reads the options of an optimiser on top of `options`. If the kind changes, starts from the defaults of the new
-/// kind.
-void read_options(Section& section, OptimizerOptions& options) {
+constexpr const char* of_moments = "the run's checkpoints hold the moments of this kind";
+constexpr const char* of_noise = "epsilon holds only if all updates have the same noise";
+constexpr const char* of_order = "the run's weights and its position in the data belong to it";
+
+/// Reads the method. Another one than before starts from its own defaults.
+void read_method(Section& section, const std::string& name, OptimizerOptions& options) {
   OptimizerOptions::Kind kind = options.kind;
-  section.read("kind", kind, {"sgd", "adam", "adamw"});
+  section.read(name, kind, {"sgd", "adam", "adamw"});
   if (kind != options.kind) options = {};
   options.kind = kind;
-  if (options.kind == OptimizerOptions::Kind::sgd) {
-    section.read("momentum", options.momentum, {0, 1, "in [0, 1)"});
-  } else {
-    const Json& betas = section.value("betas");
-    if (!betas.is_null()) {
-      if (!betas.is_array() || betas.size() != 2 || !betas[0].is_number() || !betas[1].is_number())
-        section.fail("betas", "must be a list of two numbers, not " + betas.dump());
-      options.beta1 = betas[0];
-      options.beta2 = betas[1];
-      const auto right = [](double beta) { return beta >= 0 && beta < 1; };
-      if (!right(options.beta1) || !right(options.beta2)) section.fail("betas", "must be two numbers in [0, 1)");
-    }
-    section.read("epsilon", options.epsilon, {least_epsilon, infinity, "above 0, in float32 too"});
-  }
-  section.read("weight_decay", options.weight_decay, at_least_0);
-  section.read("decay_all", options.decay_all);
 }
 
-/// Reads a group. If the group does not set an option, the option for all weights applies.
-OptimizerGroup read_group(Section section, const OptimizerOptions& all) {
-  OptimizerGroup group{"", all};
-  section.need({"weights"});
-  section.read("weights", group.weights);
-  if (group.weights.empty()) section.fail("weights", "must be a pattern of names of weights, such as \"*.bias\"");
-  section.read("frozen", group.options.frozen);
-  for (const char* key : {"kind", "rate", "momentum", "betas", "epsilon", "weight_decay", "decay_all"})
-    if (group.options.frozen && section.has(key)) section.fail(key, "has no effect on weights that are 'frozen'");
-  read_options(section, group.options);
-  if (section.has("rate")) section.read("rate", group.options.rate.emplace(), at_least_0);
-  section.done();
-  return group;
+void read_betas(Section& section, const std::string& name, OptimizerOptions& options) {
+  const Json& betas = section.value(name);
+  if (betas.is_null()) return;
+  if (!betas.is_array() || betas.size() != 2 || !betas[0].is_number() || !betas[1].is_number())
+    section.fail(name, "must be a list of two numbers, not " + betas.dump());
+  options.beta1 = betas[0];
+  options.beta2 = betas[1];
+  const auto right = [](double beta) { return beta >= 0 && beta < 1; };
+  if (!right(options.beta1) || !right(options.beta2)) section.fail(name, "must be two numbers in [0, 1)");
+}
+
+void read_rate(Section& section, const std::string& name, OptimizerGroup& group) {
+  if (section.has(name)) section.read(name, group.options.rate.emplace(), at_least_0);
+}
+
+bool is_sgd(const OptimizerOptions& options) {
+  return options.kind == OptimizerOptions::Kind::sgd;
+}
+
+bool has_end(const ScheduleOptions& options) {
+  return options.kind == ScheduleOptions::Kind::linear || options.kind == ScheduleOptions::Kind::cosine;
+}
+
+bool is_noam(const ScheduleOptions& options) {
+  return options.kind == ScheduleOptions::Kind::noam;
+}
+
+void read_warmup(Section& section, const std::string& name, ScheduleOptions& options) {
+  if (is_noam(options)) options.warmup = 4000;  // the published value
+  section.read(name, options.warmup);
+}
+
+void read_vocab(Section& section, const std::string& name, TokenizerSettings& settings) {
+  if (!section.has(name) || !section.has("merges"))
+    section.fail("", "needs the keys 'vocab' and 'merges', the files vocab.json and merges.txt of GPT-2");
+  section.read(name, settings.vocab);
+}
+
+// For such data, the length of rows is not known until the data is read.
+bool has_rows_of_tokens(const Recipe& recipe) {
+  return recipe.data.has_rows() && recipe.data.has_tokens();
+}
+
+void read_size(Section& section, const std::string& name, Recipe& recipe) {
+  if (!has_rows_of_tokens(recipe)) section.need({name});
+  // the minimum number of tokens in a row: a row of text has block_size
+  const std::int64_t tokens = recipe.data.has_rows() ? 1 : recipe.data.block_size;
+  section.read(name, recipe.batch_size, {section.has("tokens") ? 0 : 1, most_batch_tokens / tokens});
 }
 }  // namespace
 
-void read_optimizer(Section section, TrainerOptions& trainer) {
+const Keys<OptimizerOptions> optimizer_keys = {
+    {{{"kind", R"(`"sgd"`, `"adam"`, `"adamw"`)", "required", "the method", read_method, keeps(of_moments)}}},
+    {{{"momentum", &OptimizerOptions::momentum, "the fraction of the last step that the next one keeps",
+       Bounds{0, 1, "in [0, 1)"}}},
+     "sgd",
+     is_sgd},
+    {{{"betas", "two numbers in [0, 1)", "`[0.9, 0.999]`", "the decay rates of both moments", read_betas},
+      {"epsilon", &OptimizerOptions::epsilon, "added to the square root of the second moment",
+       Bounds{least_epsilon, infinity, "above 0, in float32 too"}}},
+     "adam and adamw",
+     std::not_fn(is_sgd)},
+    {{{"weight_decay", &OptimizerOptions::weight_decay, "the weight decay: `\"weight_decay\": 0.1`", at_least_0},
+      {"decay_all", &OptimizerOptions::decay_all, "whether arrays of rank 0 and 1 decay, too"}}}};
+
+const Keys<OptimizerGroup> group_keys = {
+    {{{"weights", &OptimizerGroup::weights, "a pattern of the names of weights", needed},
+      {"rate", "number, at least 0", "`1`", "a scale of the schedule's rate", read_rate},
+      {"frozen", part(&OptimizerGroup::options, &OptimizerOptions::frozen),
+       "the weights of the group do not change"}}}};
+
+void read_optimizer(Section section, Recipe& recipe) {
+  TrainerOptions& trainer = recipe.trainer;
   section.need({"kind"});
-  read_options(section, trainer.optimizer);
-  for (Section& group : section.sections("groups")) trainer.groups.push_back(read_group(group, trainer.optimizer));
+  read_keys(section, optimizer_keys, trainer.optimizer);
+  for (Section& each : section.sections("groups")) {
+    OptimizerGroup group{"", trainer.optimizer};
+    read_keys(each, group_keys, group);
+    if (group.weights.empty()) each.fail("weights", "must be a pattern of names of weights, such as \"*.bias\"");
+    for (const auto& [key, value] : each.json().items())
+      if (group.options.frozen && key != "weights" && key != "frozen")
+        each.fail(key, "has no effect on weights that are 'frozen'");
+    const std::optional<double> rate = group.options.rate;
+    read_keys(each, optimizer_keys, group.options);
+    each.done();
+    group.options.rate = rate;
+    trainer.groups.push_back(std::move(group));
+  }
   section.done();
 }
 
-ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit) {
-  using Kind = ScheduleOptions::Kind;
-  ScheduleOptions options;
-  options.steps = fit.steps;
-  section.need({"kind", "rate"});
-  section.read("kind", options.kind, {"constant", "linear", "cosine", "inverse_sqrt", "noam"});
-  section.read("rate", options.rate, at_least_0);
-  if (options.kind == Kind::noam) options.warmup = 4000;  // the published value
-  section.read("warmup", options.warmup);
-  if (options.kind == Kind::linear || options.kind == Kind::cosine) {
-    section.read("final_rate", options.final_rate, at_least_0);
-    section.read("steps", options.steps);
-    if (options.steps == 0) options.epochs = fit.epochs;
-  }
-  if (options.kind == Kind::noam) section.read("width", options.width, {.low = 1});
-  section.done();
+const Keys<ScheduleOptions> schedule_keys = {
+    {{{"kind", &ScheduleOptions::kind, "the curve after the warm-up",
+       Names{"constant", "linear", "cosine", "inverse_sqrt", "noam"}, needed},
+      {"rate", &ScheduleOptions::rate, "the rate after the warm-up; for `noam` a scale", at_least_0, needed},
+      {"warmup", "integer, at least 0", "`0`; `noam` `4000`", "updates of the warm-up", read_warmup}}},
+    {{{"final_rate", &ScheduleOptions::final_rate, "the learning rate at the end", at_least_0},
+      {"steps", &ScheduleOptions::steps, "the step of `final_rate`, at least `warmup`",
+       otherwise("the recipe's `steps`, or the end of its `epochs`")}},
+     "linear and cosine",
+     has_end},
+    {{{"width", &ScheduleOptions::width, "the width of the model", Range{.low = 1}}}, "noam", is_noam}};
+
+void read_schedule(Section section, Recipe& recipe) {
+  ScheduleOptions& options = recipe.trainer.schedule;
+  options.steps = recipe.fit.steps;
+  read_section(section, schedule_keys, options);
+  if (options.steps == 0 && has_end(options)) options.epochs = recipe.fit.epochs;
   try {
     if (options.epochs == 0) rate_at(options, 1);
   } catch (const Error& error) {
     section.fail("", std::string("is wrong: ") + error.what());
   }
-  return options;
 }
 
-TokenizerSettings read_tokenizer(Section section) {
-  TokenizerSettings settings;
-  section.read("kind", settings.kind, {"character", "words", "sentencepiece", "gpt2", "saved"});
-  section.read("joint", settings.joint);
-  if (settings.kind == "character") {
-    section.read("unknown", settings.unknown, {"error", "token"});
-  } else if (settings.kind == "words") {
-    section.read("minimum_count", settings.words.minimum_count, {.low = 1});
-    section.read("lower_case", settings.words.lower_case);
-    section.read("multiple", settings.words.multiple, {1, most_pieces});
-    section.read("vocabulary", settings.vocabulary);
-  } else if (settings.kind == "sentencepiece") {
-    section.read("model", settings.pieces.model, {"unigram", "bpe"});
-    section.read("vocabulary_size", settings.pieces.vocabulary_size, {special_token_count + 1, most_pieces});
-    section.read("lower_case", settings.pieces.lower_case);
-  } else if (settings.kind == "gpt2") {
-    if (!section.has("vocab") || !section.has("merges"))
-      section.fail("", "needs the keys 'vocab' and 'merges', the files vocab.json and merges.txt of GPT-2");
-    section.read("vocab", settings.vocab);
-    section.read("merges", settings.merges);
-    section.read("end_in_text", settings.gpt2.end_in_text);
-  } else {
-    section.need({"path"});
-    section.read("path", settings.path);
-  }
-  section.done();
-  return settings;
+namespace {
+auto has_kind(const char* kind) {
+  return [kind](const TokenizerSettings& settings) { return settings.kind == kind; };
 }
+bool& lower_case(TokenizerSettings& settings) {
+  return settings.kind == "words" ? settings.words.lower_case : settings.pieces.lower_case;
+}
+}  // namespace
 
-PrivacyOptions read_privacy(Section section) {
-  constexpr double least = std::numeric_limits<double>::denorm_min();
-  PrivacyOptions options;
-  section.need({"clip_norm", "noise_multiplier", "delta"});
-  section.read("clip_norm", options.clip_norm, {least, infinity, "above 0"});
-  section.read("noise_multiplier", options.noise_multiplier, at_least_0);
-  section.read("delta", options.delta, {least, 1, "above 0 and below 1"});
-  section.done();
-  return options;
-}
+const Keys<TokenizerSettings> tokenizer_keys = {
+    {{{"kind", &TokenizerSettings::kind, "the kind of the tokenizer",
+       Names{"character", "words", "sentencepiece", "gpt2", "saved"}},
+      {"joint", &TokenizerSettings::joint, "pairs: whether both sides share one tokenizer"}}},
+    {{{"unknown", &TokenizerSettings::unknown, "an unknown character is an error, or all share one token",
+       Names{"error", "token"}}},
+     "character",
+     has_kind("character")},
+    {{{"minimum_count", part(&TokenizerSettings::words, &WordOptions::minimum_count), "rarer words are unknown",
+       Range{.low = 1}},
+      {"multiple", part(&TokenizerSettings::words, &WordOptions::multiple),
+       "the vocabulary is padded to a multiple of this number", Range{1, most_pieces}},
+      {"vocabulary", &TokenizerSettings::vocabulary, "a file with a word in each line, instead of the training split",
+       a_path}},
+     "words",
+     has_kind("words")},
+    {{{"model", part(&TokenizerSettings::pieces, &SentencePieceOptions::model), "the kind of the subword model",
+       Names{"unigram", "bpe"}},
+      {"vocabulary_size", part(&TokenizerSettings::pieces, &SentencePieceOptions::vocabulary_size),
+       "the number of pieces, special tokens included", Range{special_token_count + 1, most_pieces}}},
+     "sentencepiece",
+     has_kind("sentencepiece")},
+    {{{"lower_case", lower_case, "whether text is lower-cased"}},
+     "words and sentencepiece",
+     [](const TokenizerSettings& settings) { return settings.kind == "words" || settings.kind == "sentencepiece"; }},
+    {{{"vocab", "string", "required", "the published file `vocab.json`", read_vocab, a_path},
+      {"merges", &TokenizerSettings::merges, "the published file `merges.txt`", otherwise("required"), a_path},
+      {"end_in_text", part(&TokenizerSettings::gpt2, &Gpt2Options::end_in_text),
+       "whether `<\\|endoftext\\|>` in a text is the end token"}},
+     "gpt2",
+     has_kind("gpt2")},
+    {{{"path", &TokenizerSettings::path, "a file such as a run's `tokenizer.json`, or a Hugging Face folder", needed,
+       a_path}},
+     "saved",
+     has_kind("saved")}};
 
-SearchOptions read_search(Section section) {
-  SearchOptions options;
-  section.read("beam_size", options.beam_size, {1, 4096});
-  section.read("length_penalty", options.length_penalty, {"none", "wu", "power"});
-  section.read("alpha", options.alpha);
-  section.read("max_length", options.max_length, {1, longest_row});
-  section.read("length_factor", options.length_factor);
-  section.read("length_extra", options.length_extra, {0, longest_row});
-  section.read("early_stopping", options.early_stopping);
-  section.done();
-  return options;
-}
+const Keys<PrivacyOptions> privacy_keys = {
+    {{{"clip_norm", &PrivacyOptions::clip_norm, "the norm to which the gradient of a row is clipped",
+       Bounds{least, infinity, "above 0"}, needed},
+      {"noise_multiplier", &PrivacyOptions::noise_multiplier,
+       "the standard deviation of the noise, in units of `clip_norm`", at_least_0, needed, keeps(of_noise)},
+      {"delta", &PrivacyOptions::delta, "the delta of (epsilon, delta)-differential privacy",
+       Bounds{least, 1, "above 0 and below 1"}, needed}}}};
+
+const Keys<SearchOptions> search_keys = {
+    {{{"beam_size", &SearchOptions::beam_size, "hypotheses that survive each token; 1: greedy", Range{1, 4096}},
+      {"length_penalty", &SearchOptions::length_penalty, "how length changes scores", Names{"none", "wu", "power"}},
+      {"alpha", &SearchOptions::alpha, "the exponent of the length penalty"},
+      {"max_length", &SearchOptions::max_length, "the maximum tokens of an answer", Range{1, longest_row}},
+      {"length_factor", &SearchOptions::length_factor,
+       "limits answers to this multiple of the source's tokens; 0 with `length_extra` 0: no limit"},
+      {"length_extra", &SearchOptions::length_extra, "is added to the limit of `length_factor`", Range{0, longest_row}},
+      {"early_stopping", &SearchOptions::early_stopping, "a search ends with `beam_size` finished hypotheses"}}}};
+
+const Keys<Recipe> batch_keys = {
+    {{{"size", "integer, at least 1", "", "rows of a micro-batch; required without `tokens`", read_size}}},
+    {{{"tokens", &Recipe::batch_tokens, "instead of `size`, the maximum tokens of a text input with padding",
+       Range{0, most_batch_tokens}, otherwise("")},
+      {"bucket", &Recipe::bucket, "lengths are rounded up to multiples of this", Range{1, longest_row},
+       keeps(of_order)}},
+     "rows with texts",
+     has_rows_of_tokens},
+    {{{"accumulate", part(&Recipe::trainer, &TrainerOptions::accumulate), "micro-batches of an update",
+       Range{1, ranks::most_micro_batches}},
+      {"shards", part(&Recipe::trainer, &TrainerOptions::shards),
+       "parts of a batch, which several processes can compute", Range{1, ranks::most_shards}}}}};
 
 void read_batch(Section section, Recipe& recipe) {
-  // A row of text has block_size tokens. For other data, the length of rows is not known until the data is read.
-  const bool rows = recipe.data.has_rows() && recipe.data.has_tokens();
-  if (!rows) section.need({"size"});
-  const std::int64_t tokens = recipe.data.has_rows() ? 1 : recipe.data.block_size;  // minimum number of tokens in a row
-  section.read("size", recipe.batch_size, {section.has("tokens") ? 0 : 1, most_batch_tokens / tokens});
-  if (rows) {
-    section.read("tokens", recipe.batch_tokens, {0, most_batch_tokens});
-    section.read("bucket", recipe.bucket, {1, longest_row});
-    if ((recipe.batch_size > 0) == (recipe.batch_tokens > 0))
-      section.fail("", "needs either the key 'size' (rows) or 'tokens' (of a text), at least 1");
-  }
-  section.read("accumulate", recipe.trainer.accumulate, {.low = 1, .high = ranks::most_micro_batches});
-  section.read("shards", recipe.trainer.shards, {.low = 1, .high = ranks::most_shards});
-  section.done();
+  read_section(section, batch_keys, recipe);
+  if (has_rows_of_tokens(recipe) && (recipe.batch_size > 0) == (recipe.batch_tokens > 0))
+    section.fail("", "needs either the key 'size' (rows) or 'tokens' (of a text), at least 1");
 }
 
 }  // namespace xtape::train

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "train/recipe/section.hpp"
+#include "train/recipe/key_spec.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/train.hpp"
 
@@ -22,15 +22,23 @@ inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for t
 
 /// Returns Recipe::text of the recipe in a file, without checking what the recipe says.
 std::string recipe_text(const std::string& file);
-TokenizerSettings read_tokenizer(Section section);
-/// Reads the batch sizes into the recipe. Its `data` must already be read.
+/// Reads a recipe from `json`, the content of `file` after applying `settings`.
+Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Setting>& settings);
+
+// The keys of sections.
+
+extern const Keys<TokenizerSettings> tokenizer_keys;
+extern const Keys<Recipe> batch_keys;
+extern const Keys<OptimizerOptions> optimizer_keys;
+extern const Keys<OptimizerGroup> group_keys;
+extern const Keys<ScheduleOptions> schedule_keys;
+extern const Keys<SearchOptions> search_keys;
+extern const Keys<PrivacyOptions> privacy_keys;
+
+/// Read sections into the recipe, whose `data` must already be read. Linear and cosine schedules end by default with
+/// the steps of the recipe, or with its epochs if it has no steps.
 void read_batch(Section section, Recipe& recipe);
-SearchOptions read_search(Section section);
-/// Reads the optimiser of all weights and its groups.
-void read_optimizer(Section section, TrainerOptions& trainer);
-PrivacyOptions read_privacy(Section section);
-/// Reads the schedule. Linear and cosine schedules end by default with the steps of `fit`, or with its epochs if it has
-/// no steps.
-ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit);
+void read_optimizer(Section section, Recipe& recipe);
+void read_schedule(Section section, Recipe& recipe);
 
 }  // namespace xtape::train

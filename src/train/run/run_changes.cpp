@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
@@ -10,88 +9,6 @@
 namespace xtape::train {
 
 namespace {
-/// Whether a key of a run's recipe, and the keys inside it, may change. The longest key of the table that contains a
-/// key decides. Keys that are not in the table cannot change.
-struct Rule {
-  std::string_view key;
-  const char* fixed = nullptr;  // why the key cannot change; null if it can
-};
-
-constexpr const char* of_model = "the run's weights belong to the model of its definition.json";
-constexpr const char* of_start = "it says how the run has begun";
-constexpr const char* of_tokens = "the run's weights belong to the tokens of its tokenizer";
-constexpr const char* of_data = "the run's weights and its position in the data belong to it";
-constexpr const char* of_seed = "it determines the order of the data and all random numbers of the run";
-constexpr const char* of_moments = "the run's checkpoints hold the moments of this kind";
-constexpr const char* of_noise = "epsilon holds only if all updates have the same noise";
-
-constexpr Rule rules[] = {
-    {"about"},
-    {"adapter", of_start},
-    {"batch"},
-    {"batch.bucket", of_data},
-    {"checkpoint_every"},
-    {"clip"},
-    {"data", of_data},
-    {"data.arrays"},
-    {"data.crop"},
-    {"data.delimiter"},
-    {"data.flip"},
-    {"data.folder"},
-    {"data.header"},
-    {"data.held_out"},
-    {"data.images"},
-    {"data.max_length"},
-    {"data.max_line"},
-    {"data.missing"},
-    {"data.pairs"},
-    {"data.source"},
-    {"data.split"},
-    {"data.table"},
-    {"data.tags"},
-    {"data.target"},
-    {"data.text"},
-    {"definition", of_model},
-    {"epochs"},
-    {"evaluate_every"},
-    {"from", of_start},
-    {"frozen"},
-    {"hyper", of_model},
-    {"initialise", of_start},
-    {"keep"},
-    {"measure"},
-    {"memory"},
-    {"name", of_start},
-    {"optimizer"},
-    {"optimizer.kind", of_moments},
-    {"patience"},
-    {"precision"},
-    {"privacy"},
-    {"privacy.noise_multiplier", of_noise},
-    {"schedule"},
-    {"search"},
-    {"seed", of_seed},
-    {"statistics_every"},
-    {"steps"},
-    {"threads"},
-    {"tokenizer", of_tokens},
-    {"trainable"},
-    {"watch"},
-    {"watch_every"},
-};
-constexpr Rule of_others = {"", "a run keeps it"};
-
-/// Returns the rule for a key such as "data.validation_text". The files of all splits have the same rule.
-const Rule& rule_for(std::string key) {
-  for (const std::string_view split : {"data.validation_", "data.test_"})
-    if (key.starts_with(split)) key = "data." + key.substr(split.size());
-  const Rule* found = &of_others;
-  for (const Rule& rule : rules)
-    if ((key == rule.key || key.starts_with(std::string(rule.key) + ".")) && rule.key.size() > found->key.size())
-      found = &rule;
-  return *found;
-}
-
 /// A key whose value has changed. A value that was missing or is missing now is null.
 struct Change {
   std::string key;
@@ -179,14 +96,14 @@ void check_changes(const std::string& directory, const std::string& before, cons
                    const std::vector<Setting>& settings) {
   const Json old = parsed(before);
   for (const Change& change : changes_of(old, parsed(after))) {
-    const Rule& rule = rule_for(change.key);
-    if (rule.fixed == nullptr) continue;
+    const std::string why = why_kept(change.key);
+    if (why.empty()) continue;
     const auto of_change = [&](const Setting& each) {
       return change.key == each.key || change.key.starts_with(each.key + ".");
     };
     const auto setting = std::ranges::find_if(settings, of_change);
     throw DefinitionError(directory + "/recipe.json" + (setting == settings.end() ? "" : ", --set " + setting->key) +
-                          ": " + described(change) + ": " + rule.fixed +
+                          ": " + described(change) + ": " + why +
                           ". A new run can have another value; docs/recipes/runs.md says which keys may change");
   }
 }

@@ -66,7 +66,7 @@ void check_agreement(ranks::RankGroup& group, const DataSplits& splits);
 
 /// Throws DefinitionError if `settings` have changed a key of a run's recipe that cannot change, because the run's
 /// weights or checkpoints would lose their meaning. `before` is the text of the recipe of the run in `directory`, and
-/// `after` that of the recipe with the settings. The table in run_changes.cpp has the keys.
+/// `after` that of the recipe with the settings. The tables of keys say which.
 void check_changes(const std::string& directory, const std::string& before, const std::string& after,
                    const std::vector<Setting>& settings);
 
