@@ -26,8 +26,8 @@ std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays);
 
 /// Options of loading a definition.
 struct ModelOptions {
-  /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"). If the
-  /// default of the hyper-parameter is a string, the text is a literal string.
+  /// Hyper-parameters to override, as (name, expression): {"n_layer", "6"}, {"n_inner", "4 * 64"}, {"activation",
+  /// "gelu"}. A text that is not the name of a block or an initialiser has quotes: {"order", "'i_g_f_o'"}.
   std::vector<std::pair<std::string, std::string>> hyper = {};
   std::uint64_t seed = 0;        ///< Determines the initial weights. The name of a weight selects its random stream.
   Dtype dtype = Dtype::float32;  ///< The dtype of weights and of inputs declared "float": float32 or float64.

@@ -90,6 +90,8 @@ struct UpdatePart {
 struct TrainerOptions {
   OptimizerOptions optimizer = {};  ///< The optimizer of weights that no group matches.
   ScheduleOptions schedule = {};
+  /// If not "", an expression over the hyper-parameters of the model that gives schedule.width: "d_model".
+  std::string schedule_width = {};
   /// Micro-batches per update, 1 to 1,048,576. The update equals an update on all micro-batches at once.
   std::int64_t accumulate = 1;
   /// The number of parts that the rows of a batch are split into. The gradients of the parts are summed in a fixed

@@ -89,7 +89,7 @@ functions() {
 EOF
 }
 cat >recipe.json <<EOF
-{"xtape": 1, "name": "small", "definition": "definition.json", "hyper": {"vocab_size": {"from": "vocabulary"}},
+{"xtape": 2, "name": "small", "definition": "definition.json", "hyper": {"vocab_size": {"from": "vocabulary"}},
  "data": {"kind": "documents", "text": "sums.txt", "separator": "line", "held_out": 1}, "batch": {"size": 2},
  "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.1}, "steps": 1}
 EOF
@@ -160,7 +160,7 @@ plays "${t5[@]}"
 plays "${t5[@]}" --set gated=true
 llama=(llama --set vocab_size=20 --set d_model=16 --set d_ff=12 --set heads=4 --set layers=2)
 plays "${llama[@]}"
-plays "${llama[@]}" --set key_value_heads=2 --set rope_scaling=llama3 --set rope_factor=2.0 --set rope_first_positions=6 --set max_positions=64
+plays "${llama[@]}" --set key_value_heads=2 --set "rope_scaling='llama3'" --set rope_factor=2.0 --set rope_first_positions=6 --set max_positions=64
 for model in llama mistral qwen3; do plays ${model}_lora "${llama[@]:1}"; done
 for model in gpt_neox phi opt; do plays $model --set vocab_size=20 --set d_model=16 --set heads=2 --set layers=2; done
 plays mixtral "${llama[@]:1}" --set num_experts=5
@@ -186,4 +186,44 @@ cat >recent.json <<'EOF'
 EOF
 plays recent.json
 plays transformer_lm "${transformer[@]}" --set vocab_size=20 --set layers=2
+
+# --fix rewrites what is in the form of an earlier version, and nothing else.
+mkdir old && cd old
+cat >blocks.json <<'EOF'
+{"xtape": 2, "name": "blocks", "use": ["blocks/linear.json", "blocks/activation.json"], "blocks": {
+  "maps": { "about": "'gelu' and =init stay here.",
+    "hyper": {"width": null, "activation":   "'gelu'", "init": "'normal' if width > 3 else 'ones'"},
+    "modules": {"act": {"block": "=activation"}, "map": {"block":"linear", "in": "width", "out": "width", "pass": ["init"]}},
+    "weights": {"scale": {"shape": ["width"], "init": "=init"}},
+    "inputs": ["x"], "result": "act(map(x)) * scale  # 'gelu'"}}}
+EOF
+cat >old.json <<'EOF'
+{"xtape": 2, "name": "old", "use": ["blocks.json", "blocks/activation.json"],
+ "hyper": {"activation": "'relu'", "order": "'i_f'", "width": 4},
+ "model": {"modules": {"maps": {"block": "maps", "pass": ["activation", "width"]}},
+  "functions": {"logits": {"inputs": {"x": "float [b, width]"}, "result": "maps(x) if order == 'i_f' else x"}}}}
+EOF
+cat >recipe.json <<'EOF'
+{"xtape": 1, "name": "old", "definition": "old.json", "hyper": {"activation": "gelu", "order": "f_i", "width": "2 * 3"},
+ "data": {"kind": "arrays", "arrays": "a.npz"}, "batch": {"size": 2}, "optimizer": {"kind": "sgd"},
+ "schedule": {"kind": "constant", "rate": 0.1}, "steps": 1}
+EOF
+expect 2 "" "blocks.json, .* line 5: write init in place of =init: .*check --fix FILE" check --fix old.json
+expect 2 "" "'xtape' must be 2: 'xtape check --fix FILE' rewrites a recipe of version 1" check recipe.json
+expect 0 "^recipe.json, line 1: \"f_i\" becomes \"'f_i'\"$" "" check --fix recipe.json old.json blocks.json
+holds "definitions are rewritten" cmp -s blocks.json <<'EOF'
+{"xtape": 2, "name": "blocks", "use": ["blocks/linear.json", "blocks/activation.json"], "blocks": {
+  "maps": { "about": "'gelu' and =init stay here.",
+    "hyper": {"width": null, "activation":   "gelu", "init": "normal if width > 3 else ones"},
+    "modules": {"act": {"block": "activation"}, "map": {"block":"linear", "in": "width", "out": "width", "pass": ["init"]}},
+    "weights": {"scale": {"shape": ["width"], "init": "init"}},
+    "inputs": ["x"], "result": "act(map(x)) * scale  # 'gelu'"}}}
+EOF
+holds "texts keep their quotes" grep -q "\"hyper\": {\"activation\": \"relu\", \"order\": \"'i_f'\", \"width\": 4}" old.json
+holds "recipes are rewritten" grep -q "^{\"xtape\": 2, .*\"hyper\": {\"activation\": \"gelu\", \"order\": \"'f_i'\", \"width\": \"2 \* 3\"}" recipe.json
+expect 0 "^old.json: 1 functions, " "" check old.json
+expect 0 "order = 'f_i'" "" show old.json --set "order='f_i'" --set activation=gelu
+expect 0 "^old.json, recipe.json: nothing is in the form of an earlier version$" "" check --fix old.json recipe.json
+expect 2 "" "cannot read 'none.json'" check --fix none.json
+cd ..
 finish

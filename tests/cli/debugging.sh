@@ -287,8 +287,8 @@ cat >lstm.json <<'END'
   }}}}
 END
 expect 0 "^17 arrays match, 0 differ$" "" diff lstm.json lstm.safetensors "${sizes[@]}" --grad
-expect 1 "^'lstm' differs" "differ$" diff lstm.json lstm.safetensors "${sizes[@]}" --grad --set order=i_g_f_o
-expect 1 "^  the lines that apply these modules:$" "differ$" diff lstm.json lstm.safetensors "${sizes[@]}" --grad --set order=i_g_f_o
+expect 1 "^'lstm' differs" "differ$" diff lstm.json lstm.safetensors "${sizes[@]}" --grad --set "order='i_g_f_o'"
+expect 1 "^  the lines that apply these modules:$" "differ$" diff lstm.json lstm.safetensors "${sizes[@]}" --grad --set "order='i_g_f_o'"
 expect 2 "" "input 't[a-z]+' is not given: --in FILE" diff lstm.json "$golden/lstm_modules.safetensors" "${sizes[@]}"
 sed 's/"y = log(x)"/"y = log(x)", "y = 2 * y"/' logs.json >other_logs.json
 expect 1 "other_logs.json, function 'f', line 3" "differ$" diff logs.json other_logs.json --tape f --with n=3

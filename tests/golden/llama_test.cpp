@@ -156,7 +156,7 @@ TEST_CASE("Llama that came from no folder: written with nested keys, read as it 
                                      {"layers", "1"},
                                      {"rope_theta", "77"}})
       options.hyper.emplace_back(name, text);
-    if (scaled) options.hyper.insert(options.hyper.end(), {{"rope_scaling", "llama3"}, {"rope_factor", "4"}});
+    if (scaled) options.hyper.insert(options.hyper.end(), {{"rope_scaling", "'llama3'"}, {"rope_factor", "4"}});
     Model model = Model::load(source_root() + "/models/llama.json", options);
     const Folder to;
     save_hugging_face(model, to.path());

@@ -19,7 +19,7 @@ struct Kind {
 const std::string one_way = R"json({
   "xtape": 2,
   "name": "layer",
-  "use": ["blocks/recurrent.json"],
+  "use": ["blocks/recurrent.json", "blocks/linear.json"],
   "model": {
     "modules": {"layer": {KIND, "units": 4, "in": 3}},
     "functions": {
@@ -36,7 +36,7 @@ const std::string one_way = R"json({
 const std::string both_ways = R"json({
   "xtape": 2,
   "name": "layers",
-  "use": ["blocks/recurrent.json"],
+  "use": ["blocks/recurrent.json", "blocks/linear.json"],
   "model": {
     "modules": {
       "forward": {KIND, "units": 4, "in": "(3, 8)[index]", "repeat": 2},
@@ -140,7 +140,7 @@ TEST_CASE("recurrent layers: PyTorch's outputs, last states and gradients, one l
 }
 
 TEST_CASE("recurrent layers: Keras's, with a mask") {
-  const std::string stored = R"(, "matrix": "'dense'")";
+  const std::string stored = R"(, "matrix": "dense")";
   const std::string one_bias = stored + R"(, "recurrent_bias": false)";
   const std::string order = R"(, "order": "'z_r_n'")";
   check_every_way({"keras.rnn", R"("block": "rnn_cell")" + one_bias}, false);

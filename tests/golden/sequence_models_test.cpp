@@ -40,7 +40,7 @@ TEST_CASE("NMTAttn: PyTorch's log-probabilities, loss, every gradient and ten lo
             {{"source_vocab_size", "13"},
              {"target_vocab_size", "11"},
              {"width", "8"},
-             {"order", "i_g_f_o"},
+             {"order", "'i_g_f_o'"},
              {"forget_bias", "1.0"}},
             {{"b", 3}, {"s", 6}, {"t", 5}});
 }

@@ -147,7 +147,7 @@ TEST_CASE("ViT in a folder: sizes that the weights do not have, and attention th
         {"qkv_bias", false, "'qkv_bias' is false, but"},
         {"hidden_act", "quick_gelu", "'hidden_act' is \"quick_gelu\"; the definition supports"},
         {"patch_size", 0, "0"},
-        {"image_size", "large", "unknown name 'large'"}}) {
+        {"image_size", "large", "cannot be 'large'"}}) {
     const auto& [key, value, error] = each;
     CAPTURE(std::get<0>(each));
     const Folder copy(vit_folder);

@@ -241,7 +241,7 @@ TEST_CASE("references: swapped gates inside a scan are named") {
   })json";
   std::ofstream(models.path("small.json")) << definition;
   CHECK(compared(models.path("small.json"), {}, "lstm", "").mismatched.empty());
-  const ReferenceComparison found = compared(models.path("small.json"), {{"order", "i_g_f_o"}}, "lstm", "");
+  const ReferenceComparison found = compared(models.path("small.json"), {{"order", "'i_g_f_o'"}}, "lstm", "");
   REQUIRE(!found.mismatched.empty());
   CHECK(found.mismatched[0].name == "lstm");
   CHECK(names_line(found.mismatched[0], models, "small.json:scan(lstm"));

@@ -160,27 +160,38 @@ TEST_CASE("a block wraps another that is given to it, with any number of inputs"
 TEST_CASE("a hyper-parameter names a block, and an override another") {
   const std::string blocks = scale + R"(, "shift": {"hyper": {"by": 0}, "inputs": ["x"], "result": "x + by"})";
   const std::string text =
-      definition(blocks, R"("p": {"block": "=kind", "by": 9})", function("f", "p(x)"), "\"kind\": \"'scale'\"");
+      definition(blocks, R"("p": {"block": "kind", "by": 9})", function("f", "p(x)"), "\"kind\": \"scale\"");
   CHECK(same(played(Model::parse(text, in_float64()))[0], 9. * x));
   ModelOptions options = in_float64();
   options.hyper = {{"kind", "shift"}};
   CHECK(same(played(Model::parse(text, options))[0], x + 9.));
 }
 
+TEST_CASE("of names that meet, the nearest wins: a hyper-parameter hides a block") {
+  const std::string blocks = scale + R"(, "shift": {"hyper": {"by": 0}, "inputs": ["x"], "result": "x + by"})";
+  const auto model = [&](const std::string& hyper) {
+    return Model::parse(definition(blocks, R"("p": {"block": "scale", "by": 9})", function("f", "p(x)"), hyper),
+                        in_float64());
+  };
+  CHECK(same(played(model(""))[0], 9. * x));
+  CHECK(same(played(model("\"scale\": \"shift\""))[0], x + 9.));
+  CHECK(error_of([&] { model("\"scale\": 4"); }).find("not 4: a parameter hides a block of its name") !=
+        std::string::npos);
+}
+
 TEST_CASE("a hyper-parameter names an initialiser; settings that are not the chosen one's say nothing") {
-  const std::string block = R"("w": {"weights": {"w": {"shape": [1], "init": "=kind", "value": 7, "std": 0}},
+  const std::string block = R"("w": {"weights": {"w": {"shape": [1], "init": "kind", "value": 7, "std": 0}},
     "inputs": ["x"], "result": "x * w"})";
   const auto times = [&](const std::string& kind) {
     ModelOptions options = in_float64();
     options.hyper = {{"kind", kind}};
-    const std::string text = definition(block, R"("p": {"block": "w"})", function("f", "p(x)"), "\"kind\": \"'ones'\"");
+    const std::string text = definition(block, R"("p": {"block": "w"})", function("f", "p(x)"), "\"kind\": \"ones\"");
     return played(Model::parse(text, options))[0](0, 0);  // x there is 1
   };
   CHECK(times("ones") == 1);
   CHECK(times("constant") == 7);
   CHECK(times("normal") == 0);
-  CHECK(error_of([&] { times("normel"); }).find("there is no initialiser 'normel'; did you mean 'normal'?") !=
-        std::string::npos);
+  CHECK(error_of([&] { times("normel"); }).find("unknown name 'normel'; did you mean 'normal'?") != std::string::npos);
 }
 
 TEST_CASE("a part that is left out gives back its first argument") {
@@ -274,7 +285,7 @@ TEST_CASE("hyper-parameters are expressions, in any order, and can be overridden
   CHECK_THROWS_WITH_AS(plain.hyper().integer("rate"), "hyper-parameter 'rate' is a number (0.5), not an integer",
                        Error);
   ModelOptions options;
-  options.hyper = {{"width", "2 + 3"}, {"rate", "1"}, {"deep", "false"}, {"form", "none"}};
+  options.hyper = {{"width", "2 + 3"}, {"rate", "1"}, {"deep", "false"}, {"form", "'none'"}};
   const Model other = Model::parse(text, options);
   CHECK(other.hyper().integer("inner") == 20);
   CHECK(other.hyper().number("rate") == 1);

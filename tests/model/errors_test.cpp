@@ -207,7 +207,7 @@ TEST_CASE("blocks, modules and parameters by their names") {
         "small.json, model, line 9: module 'p' is never used: no line mentions it\n"
         "    \"modules\": {\"p\": {\"block\": \"a\", \"width\": 3}},\n"
         "                     ^");
-  CHECK(load_error(with_blocks(a, "{\"block\": \"=n\", \"width\": 3}")) ==
+  CHECK(load_error(with_blocks(a, "{\"block\": \"n\", \"width\": 3}")) ==
         "small.json, model, line 9: the name of a block belongs here, not 4\n    n\n    ^");
 }
 

@@ -200,7 +200,8 @@ TEST_CASE("gru_attention: dot and general attention are those of loops over numb
       if (*directions == '2' && *attention == 'd') continue;  // the states would not fit
       CAPTURE(directions);
       CAPTURE(attention);
-      const Model model = test::load_variant({"gru_attention", {{"directions", directions}, {"attention", attention}}});
+      const Model model = test::load_variant(
+          {"gru_attention", {{"directions", directions}, {"attention", "'" + std::string(attention) + "'"}}});
       CHECK(model.weights().has("key.bias") == false);
       CHECK(model.weights().has("key.weight") == (*attention == 'g'));
       const Values found = logits(model);
@@ -271,5 +272,5 @@ TEST_CASE("gru_attention: what does not fit together is refused") {
   CHECK(holds(refusal("directions", "3"), "directions is 1, or 2 with the bridge"));
   CHECK(holds(refusal("teacher_forcing", "-0.5"), "teacher_forcing is between 0 and 1"));
   CHECK(holds(refusal("teacher_forcing", "1.5"), "teacher_forcing is between 0 and 1"));
-  CHECK(holds(refusal("attention", "dto"), "attention is additive, dot or general"));
+  CHECK(holds(refusal("attention", "'dto'"), "attention is additive, dot or general"));
 }

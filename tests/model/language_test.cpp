@@ -384,7 +384,12 @@ TEST_CASE("text without quotes, and misspelt keys and files, are errors with wha
   const auto module = [](const std::string& rest) { return R"({"block": "linear", "in": 2, )" + rest + "}"; };
   const std::string norm = "norm.json";
   const std::vector<std::array<std::string, 3>> mistakes = {
-      {norm, module(R"("out": 2, "init": "normal")"), "unknown name 'normal'; write text in quotes: \"'normal'\""},
+      {norm, module(R"("out": 2, "init": "normel")"), "unknown name 'normel'; did you mean 'normal'?"},
+      {norm, module(R"("out": 2, "init": "zzz")"), "unknown name 'zzz'; write text in quotes: \"'zzz'\""},
+      {norm, module(R"("out": 2, "init": "'normal'")"), "write normal in place of 'normal': a string is an expression"},
+      {norm, module(R"("out": 2, "init": "'ones' if pi > 3 else 'he'")"),
+       "write ones in place of 'ones': a string is an expression"},
+      {norm, module(R"("out": "=1 + 1")"), "write 1 + 1 in place of =1 + 1: a string is an expression"},
       {norm, module(R"("out": 2, "zero": 3)"),
        "'linear' has no parameter 'zero'; it has in, out, with_bias, init, std"},
       {norm, R"({"blok": "linear"})", "the key \"block\" is missing; is 'blok' misspelt?"},

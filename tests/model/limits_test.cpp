@@ -358,7 +358,7 @@ TEST_CASE("results that are none, and names that stand twice or mean two things,
                              "\"f\": {\"inputs\": {\"p\": \"float [b]\"}, \"result\": \"p(p)\"}")),
             "'p' is the name of a module of the model already"));
   CHECK(has(load_error("{\"xtape\": 2, \"blocks\": {\"\": {\"inputs\": [], \"result\": \"1\"}}}"),
-            "a block needs a name"));
+            "'' cannot be a name"));
   CHECK(has(load_error("{\"xtape\": 2, \"use\": [\"\"]}"), "cannot find ''"));
   CHECK(has(
       load_error(one_function({}, "x").replace(one_function({}, "x").find("[b, t]"), 6, "[1,1,1,1,1,1,1,1,1,1,1,1]")),

@@ -21,7 +21,7 @@ const std::string layers = R"json({
   "xtape": 2,
   "name": "layers",
   "use": ["blocks/recurrent.json"],
-  "hyper": {"kind": "'of_gru'"},
+  "hyper": {"kind": "of_gru"},
   "blocks": {
     "of_rnn": {
       "hyper": {"reverse": false},
@@ -50,7 +50,7 @@ const std::string layers = R"json({
     }
   },
   "model": {
-    "modules": {"forward": {"block": "=kind"}, "backward": {"block": "=kind", "reverse": true}},
+    "modules": {"forward": {"block": "kind"}, "backward": {"block": "kind", "reverse": true}},
     "functions": {
       "forward_layer": {
         "inputs": {"x": "float [b, t, 3]", "states": "float [b, n]", "lengths": "int [b]"},

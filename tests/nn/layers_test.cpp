@@ -114,7 +114,7 @@ Var all_of(const nn::Recurrence& run) {
 TEST_CASE("linear, dense and embedding are the blocks of these names") {
   check_layer(of(R"({"block": "linear", "in": 6, "out": 5})"), numbers({2, 3, 6}),
               [](const Parameters& p, const Var& x) { return nn::linear(p / "layer", x, 5); });
-  check_layer(of(R"({"block": "linear", "in": 6, "out": 5, "with_bias": false, "init": "'normal'", "std": 0.3})"),
+  check_layer(of(R"({"block": "linear", "in": 6, "out": 5, "with_bias": false, "init": "normal", "std": 0.3})"),
               numbers({2, 3, 6}), [](const Parameters& p, const Var& x) {
                 return nn::linear(p / "layer", x, 5, false, init::normal(0.3));
               });

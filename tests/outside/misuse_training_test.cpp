@@ -7,7 +7,7 @@ using namespace xtape;
 namespace misuse::training {
 namespace {
 const std::string recipe = R"json({
-  "xtape": 1, "name": "small", "definition": "small.json",
+  "xtape": 2, "name": "small", "definition": "small.json",
   "data": {"kind": "text", "text": "text.txt", "block_size": 4},
   "batch": {"size": 2}, "optimizer": {"kind": "sgd"}, "schedule": {"kind": "constant", "rate": 0.1}, "steps": 2
 })json";

@@ -23,9 +23,10 @@ inline const std::vector<Variant> translators = {
     {"gru_attention", {{"bridge", "true"}, {"teacher_forcing", "0.5"}}},
     {"gru_attention", {{"directions", "2"}, {"deep_output", "true"}, {"teacher_forcing", "0.25"}}},
     {"lstm_attention", {}},
-    {"lstm_attention", {{"order", "i_g_f_o"}, {"recurrent_bias", "false"}, {"bias", "false"}, {"decoder_layers", "1"}}},
-    {"gru_attention", {{"attention", "dot"}}},
-    {"gru_attention", {{"directions", "2"}, {"attention", "general"}}},
+    {"lstm_attention",
+     {{"order", "'i_g_f_o'"}, {"recurrent_bias", "false"}, {"bias", "false"}, {"decoder_layers", "1"}}},
+    {"gru_attention", {{"attention", "'dot'"}}},
+    {"gru_attention", {{"directions", "2"}, {"attention", "'general'"}}},
 };
 
 /// Variants with logits(tokens): 11 tokens.
@@ -33,7 +34,7 @@ inline const std::vector<Variant> language_models = {
     {"transformer_lm", {}},
     {"transformer_lm", {{"activation", "gelu"}, {"positions", "concatenated"}, {"bias", "false"}}},
     {"lstm_lm", {}},
-    {"lstm_lm", {{"order", "i_g_f_o"}, {"recurrent_bias", "false"}, {"forget_bias", "0.0"}}},
+    {"lstm_lm", {{"order", "'i_g_f_o'"}, {"recurrent_bias", "false"}, {"forget_bias", "0.0"}}},
 };
 
 inline std::vector<Variant> translators_and_language_models() {

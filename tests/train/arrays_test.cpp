@@ -117,7 +117,7 @@ const std::string definition = R"json({
 Recipe any(const tiny::Directory& directory, const std::string& data) {
   directory.write("any.json", definition);
   return Recipe::load(directory.write("recipe.json", R"json({
-  "xtape": 1, "name": "any", "definition": "any.json",
+  "xtape": 2, "name": "any", "definition": "any.json",
   "hyper": {"in": {"from": "pixels"}, "classes": {"from": "labels"}},
   "data": )json" + data + R"json(,
   "batch": {"size": 10}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.05}, "epochs": 20

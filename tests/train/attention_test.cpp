@@ -16,7 +16,7 @@ const std::string models = source_root() + "/models/";
 Run pairs_run(const tiny::Directory& directory, const std::string& definition) {
   directory.write("training.tsv", tiny::number_pairs(0, 144));
   const std::string recipe = directory.write("recipe.json", R"json({
-    "xtape": 1, "name": "attending", "definition": "transformer.json",
+    "xtape": 2, "name": "attending", "definition": "transformer.json",
     "hyper": {"source_vocab_size": {"from": "source_vocabulary"}, "target_vocab_size": {"from": "target_vocabulary"},
       "d_model": 16, "d_ff": 24, "heads": 4, "encoder_layers": 3, "decoder_layers": 2,
       "shared_embeddings": false, "tied_output": false},
@@ -107,7 +107,7 @@ TEST_CASE("a run on text attends to the tokens before") {
   for (int i = 0; i < 20; ++i) text += "abc abd\n";
   directory.write("text.txt", text);
   const std::string recipe = directory.write("recipe.json", R"json({
-    "xtape": 1, "name": "text", "definition": "gpt2.json",
+    "xtape": 2, "name": "text", "definition": "gpt2.json",
     "hyper": {"vocab_size": {"from": "vocabulary"}, "n_positions": {"from": "columns"}, "n_embd": 8, "n_layer": 2, "n_head": 2},
     "data": {"kind": "text", "text": "text.txt", "block_size": 8},
     "batch": {"size": 2}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.01}, "steps": 1

@@ -101,7 +101,7 @@ TEST_CASE("a run on consecutive windows, stopped in an epoch and continued, equa
   for (const std::int32_t token : babble(300)) text += static_cast<char>('a' + token);
   directory.write("text.txt", text);
   const Recipe recipe = Recipe::load(directory.write("recipe.json", R"json({
-    "xtape": 1, "name": "windows", "definition": "recurrent.json",
+    "xtape": 2, "name": "windows", "definition": "recurrent.json",
     "hyper": {"vocab_size": {"from": "vocabulary"}, "rate": 0.2},
     "data": {"kind": "text", "text": "text.txt", "block_size": 8, "windows": "consecutive"},
     "batch": {"size": 4},

@@ -11,7 +11,7 @@ using namespace xtape;
 
 namespace {
 const std::string documents_recipe = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "texts",
   "definition": ")json" + source_root() +
                                      R"json(/models/gpt2.json",

@@ -26,7 +26,7 @@ std::string complaint(const Recipe& recipe, const std::string& path) {
 
 Recipe table(const tiny::Directory& directory, const std::vector<Setting>& settings) {
   return Recipe::load(directory.write("recipe.json", R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "languages",
   "definition": ")json" + source_root() + R"json(/models/text_classifier.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}, "classes": {"from": "labels"}, "width": 8, "dropout_rate": 0},

@@ -19,7 +19,7 @@ const std::string published = source_root() + "/tests/golden/data/hugging_face/t
 const std::string proverb = "a stitch in time saves nine, and a rolling stone gathers no moss. ";
 
 const std::string recipe_text = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "further",
   "definition": ")json" + gpt2 + R"json(",
   "data": {"kind": "text", "text": "words.txt", "block_size": 16},

@@ -17,7 +17,7 @@ using namespace xtape;
 
 namespace {
 const std::string recipe_text = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "bars",
   "definition": ")json" + source_root() +
                                 R"json(/models/image_cnn.json",

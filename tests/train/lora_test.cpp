@@ -20,7 +20,7 @@ const std::string lora_definition = source_root() + "/models/gpt2_lora.json";
 const std::string base_folder = source_root() + "/tests/golden/data/hugging_face/tiny";
 
 const std::string lora_recipe = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "adapted",
   "definition": ")json" + lora_definition +
                                 R"json(",

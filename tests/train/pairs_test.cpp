@@ -63,7 +63,7 @@ const std::string definition = R"json({
 })json";
 
 const std::string pairs_text = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "pairs",
   "definition": "pairs.json",
   "hyper": {"source_vocab_size": {"from": "source_vocabulary"}, "target_vocab_size": {"from": "target_vocabulary"}},

@@ -11,7 +11,7 @@ using namespace xtape;
 
 namespace {
 const std::string recipe_text = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "tiny",
   "definition": "tiny.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}},

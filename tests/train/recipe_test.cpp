@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tiny.hpp"
+#include "train/recipe/recipe_parts.hpp"
 
 using namespace xtape;
 
@@ -70,9 +71,28 @@ TEST_CASE("noam has the published warm-up, and a cosine without steps ends with 
   const tiny::Directory directory;
   const Recipe noam = tiny::load(directory, {Setting::parse(R"(schedule={"kind": "noam", "rate": 1})")});
   CHECK(noam.trainer.schedule.warmup == 4000);
+  CHECK(noam.trainer.schedule.width == 512);
   const Recipe cosine = tiny::load(directory, {Setting::parse("steps=0"), Setting::parse("epochs=3")});
   CHECK(cosine.trainer.schedule.steps == 0);
   CHECK(cosine.trainer.schedule.epochs == 3);
+}
+
+TEST_CASE("the width of noam is that of the model, by an expression over its hyper-parameters") {
+  const tiny::Directory directory;
+  const auto width = [&](const std::string& text) {
+    TrainerOptions options =
+        tiny::load(directory, {{"schedule", R"({"kind": "noam", "rate": 1, "width": ")" + text + "\"}"}}).trainer;
+    Hyper hyper;
+    hyper.set("d_model", 64);
+    hyper.set("rate", 0.5);
+    return train::schedule_of(options, hyper, 0).width;
+  };
+  CHECK(width("d_model") == 64);
+  CHECK(width("2 * d_model") == 128);
+  CHECK_THROWS_WITH_AS(width("d_modle"), doctest::Contains("unknown name 'd_modle'; did you mean 'd_model'?"),
+                       DefinitionError);
+  CHECK_THROWS_WITH_AS(width("d_model / 0.7"), doctest::Contains("'schedule.width': an integer belongs here"),
+                       DefinitionError);
 }
 
 TEST_CASE("text in consecutive windows has epochs, text in random blocks has none") {
@@ -163,7 +183,8 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
         std::string::npos);
   CHECK(complaint(R"(data={"kind":"text","text":"a","windows":"all"})")
             .find("'data.windows' must be \"random\" or \"consecutive\", not \"all\"") != std::string::npos);
-  CHECK(complaint("xtape=2").find("must be 1") != std::string::npos);
+  CHECK(complaint("xtape=1").find("must be 2: 'xtape check --fix FILE' rewrites a recipe of version 1") !=
+        std::string::npos);
   CHECK(complaint("name=a/b").find("'name' must be a name without '/'") != std::string::npos);
   CHECK(complaint("tokenizer.kind=bytes").find("'tokenizer.kind'") != std::string::npos);
   for (const char* wrong : {"steps", "=3", ".a=3", "a..b=3", "a.=3"})
@@ -204,7 +225,7 @@ TEST_CASE("errors in the file have their line; files that are not recipes are er
                        doctest::Contains(", line 11: 'clop' is not a known key; did you mean 'clip'?"),
                        DefinitionError);
   CHECK_THROWS_AS(Recipe::load(directory.write("list.json", "[]")), DefinitionError);
-  CHECK_THROWS_AS(Recipe::load(directory.write("cut.json", "{\"xtape\": 1,")), DefinitionError);
+  CHECK_THROWS_AS(Recipe::load(directory.write("cut.json", "{\"xtape\": 2,")), DefinitionError);
   CHECK_THROWS_AS(Recipe::load(directory / "none.json"), FileError);
   CHECK_THROWS_WITH_AS(Recipe::load(directory.write("empty.json", "{}")), doctest::Contains("needs the key 'xtape'"),
                        DefinitionError);
@@ -342,7 +363,7 @@ TEST_CASE("a recipe that is not JSON, or has the wrong structure, is one error w
   text.replace(text.find("\"steps\""), 7, "\"stepz\"");
   CHECK(error(text).find("\n    ") != std::string::npos);
   text =
-      "{\"xtape\": 1, \"name\": \"a\", \"definition\": \"a\",\n \"batch\": {}, \"optimizer\": {}, \"schedule\": {},\n"
+      "{\"xtape\": 2, \"name\": \"a\", \"definition\": \"a\",\n \"batch\": {}, \"optimizer\": {}, \"schedule\": {},\n"
       " \"data\": {\"kind\": 7}}";
   CHECK(error(text) ==
         "wrong.json, line 3: 'data.kind' must be a string, not 7\n     \"data\": {\"kind\": 7}}\n"

@@ -11,7 +11,7 @@ using namespace xtape;
 
 namespace {
 const std::string classifier_recipe = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "languages",
   "definition": ")json" + source_root() +
                                       R"json(/models/text_classifier.json",
@@ -162,7 +162,7 @@ TEST_CASE("a failure that comes from an element of a table names its file and li
   for (int i = 2; i <= 40; ++i) rows += (i == 23 ? "3e30" : std::to_string(i % 7)) + std::string(",1\n");
   directory.write("rows.csv", rows);
   const std::string recipe = directory.write("recipe.json", R"json({
-    "xtape": 1, "name": "squares", "definition": "squares.json",
+    "xtape": 2, "name": "squares", "definition": "squares.json",
     "data": {"kind": "table", "table": "rows.csv", "header": true, "held_out": 5,
              "columns": {"x": "number", "y": "number"}},
     "batch": {"size": 8}, "optimizer": {"kind": "sgd"}, "schedule": {"kind": "constant", "rate": 1e-6}, "epochs": 1
@@ -206,7 +206,7 @@ TEST_CASE("regression on columns of numbers") {
   }
   directory.write("rows.csv", rows);
   const std::string recipe = directory.write("recipe.json", R"json({
-    "xtape": 1, "name": "line", "definition": "line.json", "hyper": {"width": 2},
+    "xtape": 2, "name": "line", "definition": "line.json", "hyper": {"width": 2},
     "data": {"kind": "table", "table": "rows.csv", "header": true, "held_out": 7,
              "columns": {"x": {"numbers": 2}, "name": "skip", "y": "number"}},
     "batch": {"size": 10}, "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.1}, "epochs": 60

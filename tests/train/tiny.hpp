@@ -72,7 +72,7 @@ inline const std::string definition = R"json({
 
 /// Sums of one digit, for sums.txt: 80 for training, 20 held out.
 inline const std::string recipe = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "tiny",
   "definition": "tiny.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}},

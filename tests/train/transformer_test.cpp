@@ -15,7 +15,7 @@ const std::string transformer_file = source_root() + "/models/transformer.json";
 constexpr double smoothing = 0.1;
 
 const std::string transformer_recipe = R"json({
-  "xtape": 1,
+  "xtape": 2,
   "name": "small_transformer",
   "definition": "transformer.json",
   "hyper": {

@@ -1,6 +1,9 @@
 /// xtape check: checks a definition by recording all of its functions. With --play, also plays `logits`.
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/files/durable.hpp"
@@ -12,6 +15,8 @@
 #include "model/definition/checks.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/folder.hpp"
+#include "model/language/visible_names.hpp"
+#include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/op/op.hpp"
@@ -23,6 +28,7 @@ struct CheckArguments {
   DefinitionOptions definition;
   std::string with;
   bool play = false;
+  std::vector<std::string> fix;
 };
 
 /// Returns the sizes `given`, and small sizes for all others. The small sizes differ from each other, so that swapped
@@ -88,7 +94,51 @@ void check_recipe(const CheckArguments& arguments) {
             << "\n";
 }
 
+/// Throws OldForm for a recipe of version 1, in which texts had no quotes.
+void refuse_version_1(const JsonNode& recipe) {
+  if (recipe.at("xtape").json() != 1) return;
+  if (recipe.has("definition") && recipe.has("hyper")) {
+    const JsonNode resolved(train::recipe_text(recipe.file()), recipe.file(), JsonErrors::definition);
+    const auto definition = model::read_definition(find_definition(resolved.at("definition").text()));
+    const model::VisibleNames names{.home = definition.get(), .recording = false};
+    for (const model::Parameter& each : definition->hyper) {
+      const bool is_text = each.initial && each.initial->value.form == model::Form::text;
+      if (!is_text || !recipe.at("hyper").has(each.name)) continue;
+      const JsonNode value = recipe.at("hyper").at(each.name);
+      if (names.of(value.text()) == model::Meaning::definition || value.text().starts_with('\'')) continue;
+      const Json quoted = to_string(Hyper::Value(value.text()));
+      throw model::OldForm(model::location_of(value), value.json().dump(), quoted.dump());
+    }
+  }
+  throw model::OldForm(model::location_of(recipe.at("xtape")), "1", std::to_string(model::format_version));
+}
+
+/// Rewrites a definition or a recipe, as its errors about old forms say, and others of `files` that it uses.
+void fix(const std::string& file, const std::vector<std::string>& files) {
+  for (;;) try {
+      const JsonNode node(read_file(file), file, JsonErrors::definition);
+      node.has("data") ? refuse_version_1(node)
+                       : static_cast<void>(model::check_names(*model::read_definition(file), builtin_ops()));
+      return;
+    } catch (const model::OldForm& form) {
+      const std::string& wrong = form.location.file;
+      if (std::ranges::none_of(files, [&](const auto& each) { return std::filesystem::equivalent(each, wrong); }))
+        throw;
+      std::string text = read_file(wrong);
+      const std::size_t at = text.find(form.old, form.location.begin);
+      if (at > text.find('"', form.location.begin + 1)) throw;  // escapes of JSON hide it
+      write_file(wrong, text.replace(at, form.old.size(), form.now));
+      std::cout << wrong << ", line " << form.location.line << ": " << form.old << " becomes " << form.now << "\n";
+    }
+}
+
 void check(const CheckArguments& arguments) {
+  for (const std::string& file : arguments.fix) fix(file, arguments.fix);
+  if (!arguments.fix.empty()) {
+    std::cout << joined(arguments.fix) << ": nothing is in the form of an earlier version\n";
+    return;
+  }
+  if (arguments.definition.definition.empty()) throw WrongInput("DEFINITION is required, or --fix with files");
   std::string path = arguments.definition.definition;
   const std::optional<ModelFolder> folder = model_folder(path);
   const bool run = path_exists(path + "/recipe.json");
@@ -136,6 +186,11 @@ void add_check(CLI::App& program) {
         as_wrong_input([&] { check(arguments); });
       });
   add_definition(command, arguments.definition, "; or a recipe, with its settings");
+  command.get_option("DEFINITION")->required(false);
+  add_option(command, "--fix", arguments.fix, "Rewrite these definitions and recipes of earlier versions")
+      ->type_name("FILE")
+      ->expected(1, 1 << 20)
+      ->excludes("DEFINITION");
   add_option(command, "--with", arguments.with,
              "Sizes to record for, such as b=2,t=8 (default: different small primes)");
   command.add_flag("--play", arguments.play,

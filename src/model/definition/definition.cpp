@@ -285,7 +285,6 @@ class Reader {
   /// loop reads them. A file that extends another one, and a self-contained text, may replace blocks of used files.
   void read_blocks(Definition& definition, const Entries& entries) {
     for (const auto& [name, entry] : entries) {
-      if (name.empty() || name[0] == '=') entry.fail_at_key("a block needs a name that does not begin with '='");
       if (definition.extended.empty() && !one_text_ && definition.find_block(name) != nullptr)
         entry.fail("a used file has a block '" + name + "' already: give this one another name");
       definition.blocks.push_back(std::make_unique<Block>());

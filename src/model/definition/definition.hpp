@@ -53,9 +53,8 @@ struct WeightSpec {
   std::string name;
   Location location;
   std::vector<Line> shape;
-  std::string init;
-  std::optional<Line> choice;  ///< Overrides `init`. The value is the initialiser's name.
-  /// The settings of the initialiser. If there is a `choice`, they may be settings of any initialiser.
+  Line init;  ///< The value is the name of an initialiser.
+  /// The settings of the initialiser. If `init` is not the name of one, they may be settings of any initialiser.
   std::vector<std::pair<std::string, Line>> settings;
   std::optional<Line> when;    ///< If its value is false, the model does not have the weight.
   std::optional<Array> value;  ///< The initial value, for a block from a file.
@@ -71,8 +70,7 @@ struct ModuleSpec {
   const Json* identity = nullptr;    ///< The JSON value of its entry, which identifies the module.
   const Definition* home = nullptr;  ///< The file in which `block` is looked up.
   bool given = false;                ///< Whether the entry is null, so that the user of the block supplies the module.
-  std::string block;
-  std::optional<Line> choice;  ///< Overrides `block`. The value is the block's name.
+  Line block;                        ///< The value is the name of a block.
   std::optional<Line> repeat, when;
   bool checkpoint = false;
   Settings settings;                ///< Values of the block's parameters.
@@ -110,7 +108,7 @@ struct Function {
   Computation computation;
 };
 
-/// The version of the format.
+/// The version of the format of definitions and recipes.
 inline constexpr int format_version = 2;
 
 /// One file, merged with the files that it extends.

@@ -115,17 +115,11 @@ Computation read_computation(const JsonNode& node) {
 /// If an expression chooses the initialiser, the settings of all initialisers are allowed. Settings of the initialisers
 /// that are not chosen have no effect.
 void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
-  const JsonNode init = entry.at("init");
-  weight.init = init.text();
-  std::vector<std::string> candidates = {weight.init};
-  if (!weight.init.empty() && weight.init[0] == '=') {
-    weight.choice = parse_line(weight.init.substr(1), location_of(init), false);
-    candidates = initialiser_names();
-  } else if (initialiser_settings(weight.init) == nullptr) {
-    init.fail("there is no initialiser '" + weight.init + "'" + did_you_mean(weight.init, initialiser_names()));
-  }
+  weight.init = read_expression(entry.at("init"));
+  const std::string& named = weight.init.text;
+  const bool chosen = initialiser_settings(named) == nullptr;
   std::vector<std::string> known = {"shape", "init", "when", "about"};
-  for (const std::string& name : candidates)
+  for (const std::string& name : chosen ? initialiser_names() : std::vector{named})
     for (const auto& [setting, initial] : *initialiser_settings(name))
       if (!contains(known, setting)) {
         known.push_back(setting);
@@ -173,12 +167,7 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
   module.given = node.is_null();
   if (module.given) return module;
   if (node.is_string()) node.fail("a module is an object: {\"block\": \"" + node.text() + "\"}");
-  const JsonNode block = node.at("block");
-  module.block = block.text();
-  if (!module.block.empty() && module.block[0] == '=')
-    module.choice = parse_line(module.block.substr(1), location_of(block), false);
-  else if (home.find_block(module.block) == nullptr)
-    block.fail("there is no block '" + module.block + "'" + did_you_mean(module.block, home.block_names()));
+  module.block = read_expression(node.at("block"));
   for (const auto& [key, value] : node.entries()) {
     if (key == "block" || key == "about") continue;
     if (key == "repeat")
@@ -231,6 +220,8 @@ void index(Block& block) {
 }  // namespace
 
 Line read_expression(const JsonNode& node) {
+  if (node.is_string() && node.text().starts_with('='))
+    throw OldForm(location_of(node), node.text(), node.text().substr(1));
   if (node.is_string()) return parsed(node, false);
   const Json& json = node.json();
   if (!json.is_boolean() && !json.is_number())
@@ -257,6 +248,7 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
   node.only({"about", "hyper", "weights", "modules", "inputs", "do", "result", "update", "export"});
+  check_name(name, node);
   auto block = std::make_unique<Block>();
   block->name = name;
   block->node = node;

@@ -79,7 +79,6 @@ std::unique_ptr<Block> read_file_block(const std::string& name, const JsonNode& 
     spec.name = weight.name;
     spec.location = block->location;
     for (const std::int64_t size : weight.value.shape()) spec.shape.push_back(literal(size, block->location));
-    spec.init = block->file;
     spec.value = Array(weight.value);
     block->weights.push_back(std::move(spec));
   }

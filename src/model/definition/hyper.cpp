@@ -47,9 +47,7 @@ class Resolver {
   /// A hyper-parameter that waits for the hyper-parameters in its expression.
   struct Waiting {
     const Parameter* parameter;
-    /// The override as an expression. Empty if the hyper-parameter is a text, because its override is not an
-    /// expression.
-    std::optional<Line> given;
+    std::optional<Line> given;  ///< The override.
     std::vector<const Parameter*> needs = {};
     std::size_t next = 0;  ///< The index in `needs` of the next hyper-parameter to resolve.
     const Line* line() const { return given ? &*given : parameter->initial ? &*parameter->initial : nullptr; }
@@ -80,9 +78,8 @@ class Resolver {
 
   Waiting begun(const Parameter& parameter) const {
     Waiting waiting{&parameter, {}};
-    if (const std::string* text = override_of(parameter)) {
-      if (!takes_text(parameter))
-        waiting.given = parse_line(*text, {"override of hyper-parameter '" + parameter.name + "'", "", 0}, false);
+    if (const auto text = overrides_.find(parameter.name); text != overrides_.end()) {
+      waiting.given = parse_line(text->second, {"override of hyper-parameter '" + parameter.name + "'", "", 0}, false);
     } else if (!parameter.initial) {
       fail(parameter.location, "hyper-parameter '" + parameter.name + "' has no default and must be given: --set " +
                                    parameter.name + "=…, or ModelOptions::hyper");
@@ -91,21 +88,10 @@ class Resolver {
     return waiting;
   }
 
-  const std::string* override_of(const Parameter& parameter) const {
-    const auto given = overrides_.find(parameter.name);
-    return given == overrides_.end() ? nullptr : &given->second;
-  }
-
-  static bool takes_text(const Parameter& parameter) {
-    return parameter.initial && parameter.initial->value.form == Form::text;
-  }
-
   Value value_of(const Waiting& waiting) const {
     const Parameter& parameter = *waiting.parameter;
-    const std::string* text = override_of(parameter);
-    if (text != nullptr && takes_text(parameter)) return *text;
     Value value = Interpreter(context_).evaluate(*waiting.line(), {.home = &definition_});
-    if (text != nullptr) value = overridden(parameter, value);
+    if (waiting.given) value = overridden(parameter, value);
     if (!hyper_value(value))
       fail(parameter.location,
            "a hyper-parameter is a number, a flag, a string or a tuple of these, not " + describe(value));

@@ -12,7 +12,6 @@ namespace xtape::model {
 namespace {
 /// Returns the value in the form of an override of a hyper-parameter.
 std::string override_text(const Value& value) {
-  if (const auto* text = value.as<std::string>()) return *text;
   if (const auto* number = value.as<double>(); number != nullptr && std::isfinite(*number)) return Json(*number).dump();
   return xtape::to_string(*hyper_value(value));
 }

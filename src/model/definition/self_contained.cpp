@@ -11,11 +11,13 @@
 namespace xtape::model {
 
 namespace {
-/// Returns the value in the form that a definition uses.
-Json json_of(const Value& value) {
+/// Returns the value in the form that a definition uses. `names` are visible to the hyper-parameters.
+Json json_of(const Value& value, const VisibleNames& names) {
   if (const auto* flag = value.as<bool>()) return *flag;
   if (const auto* integer = value.as<std::int64_t>()) return *integer;
   if (const auto* number = value.as<double>(); number != nullptr && std::isfinite(*number)) return *number;
+  if (const auto* text = value.as<std::string>(); text != nullptr && names.of(*text) == Meaning::definition)
+    return *text;
   return xtape::to_string(*hyper_value(value));
 }
 
@@ -41,8 +43,9 @@ class Writer {
     if (definition.hugging_face) json["hugging_face"] = definition.hugging_face->json;
     for (const auto& block : definition.blocks)
       if (block->from_file != nullptr) json["blocks"][block->name]["onnx"] = key_of(*block);
+    const VisibleNames names{.home = &definition, .recording = false};
     if (json.contains("hyper"))
-      for (auto& [name, value] : json["hyper"].items()) value = json_of(context_.hyper.at(&definition).at(name));
+      for (auto& [name, value] : json["hyper"].items()) value = json_of(context_.hyper.at(&definition).at(name), names);
     return json;
   }
 

@@ -110,7 +110,7 @@ bool is_word(const Json& value, const std::string& text) {
 }
 
 std::string to_text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return xtape::to_string(Hyper::Value(value.get<std::string>()));
   if (!value.is_number_float() || std::isfinite(value.get<double>())) return value.dump();
   const double number = value.get<double>();
   return std::isnan(number) ? "NaN" : number > 0 ? "inf" : "-inf";

@@ -74,8 +74,8 @@ Json plain(const Json& value);
 Json word_of(const std::string& text);
 /// Returns whether the text of a mapping stands for `value`.
 bool is_word(const Json& value, const std::string& text);
-/// Converts a value of a config to the text of an override. A string loses its quotes, and an infinity becomes the
-/// expression "inf" or "-inf". NaN has no expression and becomes "NaN". Other values keep their JSON text.
+/// Converts a value of a config to an override. An infinity becomes "inf" or "-inf". NaN has no expression and becomes
+/// "NaN".
 std::string to_text(const Json& value);
 
 /// Sets a key. Creates the objects and lists that contain the key.

@@ -25,22 +25,20 @@ std::string quoted(const std::vector<std::string>& keys) {
   return joined(keys, [](const std::string& key) { return "'" + key + "'"; });
 }
 
-/// Returns the text of an override for a value in a config. A list becomes a tuple of the overrides for its elements.
+/// Returns the override for a value in a config. A list becomes a tuple of the overrides for its elements.
 std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
   if (setting.count && node.is_object()) return std::to_string(node.entries().size());
   if (node.is_array()) {
     std::string tuple;
     for (const JsonNode& each : node.elements()) {
       if (each.is_array() || each.is_object()) each.fail("an element of '" + key + "' is a number, a flag or a text");
-      const std::string text = override_for(setting, key, each);
-      const bool word = setting.lists_words() ? model::word_of(text).is_string() : each.is_string();
-      tuple += (word ? to_string(Hyper::Value(text)) : text) + ", ";
+      tuple += override_for(setting, key, each) + ", ";
     }
     return "(" + tuple + ")";
   }
   const Json value = model::plain(node.json());
   for (const auto& [theirs, ours] : setting.values)
-    if (model::is_word(value, theirs)) return ours;
+    if (model::is_word(value, theirs)) return model::to_text(model::word_of(ours));
   const bool scalar = value.is_string() || value.is_number() || value.is_boolean();
   const std::string text = model::to_text(value);
   if (!scalar || text == "NaN")
@@ -79,9 +77,11 @@ void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& set
 }
 
 bool mentions(const model::Expression& expression, const std::string& name) {
-  if (expression.form == model::Form::name && expression.text == name) return true;
-  return std::ranges::any_of(expression.children, [&](const auto& child) { return mentions(child, name); }) ||
-         std::ranges::any_of(expression.keywords, [&](const auto& keyword) { return mentions(keyword.value, name); });
+  bool found = false;
+  model::each_expression(expression, [&](const model::Expression& each) {
+    found = found || (each.form == model::Form::name && each.text == name);
+  });
+  return found;
 }
 
 /// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on a

@@ -39,8 +39,18 @@ class Checker {
     names_.recording = false;
     names_.parameters = parameters;
     expression(line);
+    without_quotes(line.value);
     names_ = visible;
     locals_ = locals;
+  }
+
+  /// Checks an expression whose value is the name of a block or an initialiser.
+  void choice(const Line& line, const char* what, const Names& more = {}) {
+    VisibleNames visible = names_;
+    visible.recording = false;
+    if (line.value.form == Form::name && more.count(line.text) == 0 && visible.of(line.value.text) == Meaning::unknown)
+      fail(line.location, visible.unknown(line.value.text, {}, what));
+    setting(line, more);
   }
 
   /// Notes a plain name that may refer to a hyper-parameter, but also to a supplied module or a size.
@@ -85,6 +95,14 @@ class Checker {
     if (kind != nullptr)
       line.fail(target.column, "'" + target.name + "' is a " + kind + " here and cannot be assigned to");
     locals_.insert(target.name);
+  }
+
+  /// Refuses the name of a block or initialiser in quotes.
+  void without_quotes(const Expression& expression) const {
+    if (expression.form == Form::condition)
+      for (const int chosen : {0, 2}) without_quotes(expression.children[chosen]);
+    if (expression.form == Form::text && names_.of(expression.text) == Meaning::definition)
+      throw OldForm(line_->location, "'" + expression.text + "'", expression.text);
   }
 
   void visit(const Expression& expression) {
@@ -148,7 +166,7 @@ void check_module(Checker& checker, const ModuleSpec& module) {
   const Names& more = module.repeat ? index : Names{};
   for (const auto* line : {&module.repeat, &module.when})
     if (*line) checker.setting(**line);
-  if (module.choice) checker.setting(*module.choice, more);
+  if (!module.given) checker.choice(module.block, "block", more);
   for (const auto& [name, line] : module.settings) {
     // A plain name may refer to a supplied module. Building the modules checks it.
     line.value.form == Form::name ? checker.plain(line) : checker.setting(line, more);
@@ -161,7 +179,7 @@ void check_shared(Checker& checker, const Block& block) {
     if (block.parameters[i].initial) checker.setting(*block.parameters[i].initial, {}, i);
   for (const WeightSpec& weight : block.weights) {
     for (const Line& line : weight.shape) checker.setting(line);
-    if (weight.choice) checker.setting(*weight.choice);
+    if (!weight.value) checker.choice(weight.init, "initialiser");
     for (const auto& [name, line] : weight.settings) checker.setting(line);
     if (weight.when) checker.setting(*weight.when);
   }
@@ -198,8 +216,9 @@ Names check_file(const Definition& definition, const OpTable& ops, bool strict, 
   if (!seen.insert(&definition).second) return {};
   for (const auto& each : definition.used) check_file(*each.file, ops, strict, seen);
   Names used(programs_read.begin(), programs_read.end());
+  Checker hyper({&definition, nullptr, all_parameters, false, nullptr, &ops}, used);
   for (const Parameter& each : definition.hyper)
-    if (each.initial) add_hyper(*each.initial, definition, used);
+    if (each.initial) hyper.setting(*each.initial);
   if (definition.hugging_face) {
     for (const auto& setting : definition.hugging_face->settings) used.insert(setting.hyper);
     for (const auto& each : definition.hugging_face->fixed) used.insert(each.first);

@@ -17,6 +17,13 @@ void check_names_in(const Expression& expression, const std::vector<std::string>
   for (std::size_t i = calls ? 1 : 0; i < expression.children.size(); ++i)
     check_names_in(expression.children[i], names, line);
 }
+
+ModelContext context_without_model() {
+  ModelContext context;
+  context.ops = &builtin_ops();
+  context.max_steps = 1 << 16;
+  return context;
+}
 }  // namespace
 
 void check_formula(const std::string& text, const std::vector<std::string>& names, const std::string& whose) {
@@ -27,14 +34,20 @@ void check_formula(const std::string& text, const std::vector<std::string>& name
 std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose) {
   const Line line = parse_line(text, {whose, ""}, false);
   check_names_in(line.value, numbers.names(), line);
-  ModelContext context;
-  context.ops = &builtin_ops();
-  context.max_steps = 1 << 16;
+  const ModelContext context = context_without_model();
   Environment environment;
   for (const auto& [name, number] : numbers) environment.locals[name] = number;
   const Value value = Interpreter(context).evaluate(line, environment);
   if (!value.is_number()) line.fail(line.value.column, "a number belongs here, not " + describe(value));
   return describe(value);
+}
+
+std::int64_t integer_of_formula(const std::string& text, const Hyper& hyper, const std::string& whose) {
+  const ModelContext context = context_without_model();
+  Environment environment;
+  for (const auto& [name, value] : hyper.items())
+    if (const auto* number = std::get_if<std::int64_t>(&value)) environment.locals[name] = *number;
+  return Interpreter(context).integer(parse_line(text, {whose, ""}, false), environment);
 }
 
 }  // namespace xtape::model

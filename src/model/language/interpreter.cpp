@@ -140,7 +140,7 @@ bool Interpreter::knows(const std::string& name, const Environment& environment)
   VisibleNames names = names_in(environment);
   names.recording = false;
   const Meaning meaning = names.of(name);
-  return environment.locals.count(name) != 0 || (meaning != Meaning::unknown && meaning != Meaning::pi);
+  return environment.locals.count(name) != 0 || meaning == Meaning::parameter || meaning == Meaning::hyper;
 }
 
 Value Interpreter::name(const Expression& expression, const At& at) {
@@ -161,6 +161,8 @@ Value Interpreter::name(const Expression& expression, const At& at) {
       return tape_->mode() == Mode::train;
     case Meaning::pi:
       return 3.14159265358979323846;
+    case Meaning::definition:
+      return name;
     default:
       break;
   }

@@ -31,6 +31,17 @@ void fail(const Location& location, const std::string& text, std::size_t column,
   fail_with(location, message, "\n" + with_caret(text, column));
 }
 
+OldForm::OldForm(const Location& where, const std::string& before, const std::string& after)
+    : DefinitionError(to_string(where) + ": write " + after + " in place of " + before +
+                      ": a string is an expression, in which blocks and initialisers are names; 'xtape check --fix "
+                      "FILE' rewrites the file\n" +
+                      where.source->caret_at(where.begin)),
+      location(where),
+      old(before),
+      now(after) {
+  set_place(where.file, where.line);
+}
+
 DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what) {
   const std::string from = "\n    from ", left_out = "\n    …";
   constexpr int most = 8;  // the number of innermost callers that are always named

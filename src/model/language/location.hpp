@@ -32,6 +32,13 @@ std::string to_string(const Location& location);
 [[noreturn]] void fail(const Location& location, const std::string& text, std::size_t column,
                        const std::string& message);
 
+/// A string in the form of earlier versions: `old`, in place of which `now` is written.
+struct OldForm : DefinitionError {
+  OldForm(const Location& location, const std::string& old, const std::string& now);
+  Location location;
+  std::string old, now;
+};
+
 /// Returns the error with one more caller appended as its last line. An example of such a line is
 /// "    from gpt2.json, function 'logits', line 60: x = h(x)", where `what` is "x = h(x)". A long chain keeps its first
 /// callers and its last caller.

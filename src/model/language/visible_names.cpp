@@ -4,6 +4,7 @@
 
 #include "base/messages/wording.hpp"
 #include "model/language/value.hpp"
+#include "nn/layers.hpp"
 
 namespace xtape::model {
 
@@ -27,7 +28,10 @@ Meaning VisibleNames::of(const std::string& name) const {
   }
   if (home != nullptr && home->hyper_index.count(name) != 0) return Meaning::hyper;
   if (recording && name == training) return Meaning::training;
-  return name == pi ? Meaning::pi : Meaning::unknown;
+  if (name == pi) return Meaning::pi;
+  const bool named =
+      !recording && home != nullptr && (home->find_block(name) != nullptr || initialiser_settings(name) != nullptr);
+  return named ? Meaning::definition : Meaning::unknown;
 }
 
 Meaning VisibleNames::of_callee(const std::string& name) const {
@@ -57,13 +61,18 @@ std::vector<std::string> VisibleNames::values() const {
   return names;
 }
 
-std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals) const {
+std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals,
+                                  const char* what) const {
   std::vector<std::string> known = values();
   known.insert(known.end(), locals.begin(), locals.end());
   known.insert(known.end(), {"true", "false", "none", "inf"});
+  if (!recording && home != nullptr)
+    for (const auto& names : {home->block_names(), initialiser_names()})
+      known.insert(known.end(), names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
-  const bool may_be_text = meant.empty() && !recording;
-  return "unknown name '" + name + "'" + meant + (may_be_text ? "; write text in quotes: \"'" + name + "'\"" : "");
+  const bool may_be_text = meant.empty() && !recording && what == nullptr;
+  return (what == nullptr ? "unknown name" : std::string("there is no ") + what) + " '" + name + "'" + meant +
+         (may_be_text ? "; write text in quotes: \"'" + name + "'\"" : "");
 }
 
 std::string VisibleNames::unknown_callee(const std::string& name) const {

@@ -22,6 +22,7 @@ enum class Meaning : std::uint8_t {
   hyper,
   training,
   pi,
+  definition,  ///< A block or an initialiser. The value is its name, as a text.
   function,
   require,
   is_named,
@@ -38,7 +39,8 @@ struct VisibleNames {
   const Block* block = nullptr;      ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
   /// The number of visible parameters of the block. The default of a parameter may use only the parameters before it.
   std::size_t parameters = all_parameters;
-  bool recording = true;                  ///< Whether weights, modules and `training` are visible.
+  /// Whether weights, modules and `training` are visible. If not, blocks and initialisers are.
+  bool recording = true;
   const Definition* functions = nullptr;  ///< Functions of this definition can be called. Null in blocks.
   const OpTable* ops = nullptr;
 
@@ -48,8 +50,10 @@ struct VisibleNames {
   std::vector<std::string> values() const;
 
   // Error messages with the nearest name. Both the check before a recording and the recording use them.
-  /// Returns the error for a name that is neither in `locals` nor known to `of`.
-  std::string unknown(const std::string& name, const std::vector<std::string>& locals) const;
+  /// Returns the error for a name that is neither in `locals` nor known to `of`. `what` is the kind of thing that the
+  /// name should be, such as "block"; null: any.
+  std::string unknown(const std::string& name, const std::vector<std::string>& locals,
+                      const char* what = nullptr) const;
   std::string unknown_callee(const std::string& name) const;
 };
 

@@ -57,7 +57,8 @@ class Builder {
     const Environment names{.home = module.block->home, .module = &module};
     Weight weight;
     weight.spec = &spec;
-    weight.initialiser.name = spec.choice ? chosen_initialiser(*spec.choice, names) : spec.init;
+    weight.initialiser.name =
+        spec.value ? module.block->file : chosen(spec.init, names, "an initialiser", initialiser_settings);
     if (spec.when && !interpreter_.flag(*spec.when, names)) return weight;
     std::int64_t count = 1;
     for (const Line& size : spec.shape) {
@@ -127,31 +128,18 @@ class Builder {
     return list;
   }
 
-  /// Returns the value of an expression after "=". The value must be a name.
-  std::string chosen_name(const Line& choice, const Environment& names, const char* what) {
+  /// Returns the name of a block or an initialiser that an expression chooses. `exists` says whether there is one.
+  template <class Exists>
+  std::string chosen(const Line& choice, const Environment& names, const std::string& what, const Exists& exists) {
     const Value value = interpreter_.evaluate(choice, names);
     const auto* name = value.as<std::string>();
-    if (name == nullptr)
-      choice.fail(choice.value.column, "the name of " + std::string(what) + " belongs here, not " + describe(value));
-    return *name;
-  }
-
-  std::string chosen_initialiser(const Line& choice, const Environment& names) {
-    std::string name = chosen_name(choice, names, "an initialiser");
-    if (initialiser_settings(name) == nullptr)
-      choice.fail(choice.value.column,
-                  "there is no initialiser '" + name + "'" + did_you_mean(name, initialiser_names()));
-    return name;
-  }
-
-  const Block& chosen_block(const ModuleSpec& spec, const Context& context) {
-    if (!spec.choice) return *spec.home->find_block(spec.block);
-    const std::string name = chosen_name(*spec.choice, environment(context), "a block");
-    const Block* block = spec.home->find_block(name);
-    if (block == nullptr)
-      spec.choice->fail(spec.choice->value.column,
-                        "there is no block '" + name + "'" + did_you_mean(name, spec.home->block_names()));
-    return *block;
+    if (name != nullptr && exists(*name)) return *name;
+    const auto known = what == "a block" ? names.home->block_names() : initialiser_names();
+    if (name != nullptr)
+      choice.fail(choice.value.column, "'" + *name + "' is not the name of " + what + did_you_mean(*name, known));
+    choice.fail(choice.value.column,
+                "the name of " + what + " belongs here, not " + describe(value) +
+                    (contains(known, choice.text) ? ": a parameter hides " + what + " of its name" : ""));
   }
 
   std::unique_ptr<Module> make_module(const std::string& path, const ModuleSpec& spec, const Context& context) {
@@ -159,7 +147,8 @@ class Builder {
       fail(spec.location,
            "the model has more than " + std::to_string(most_modules) + " modules: '" + path + "' exceeds this limit");
     auto module = std::make_unique<Module>();
-    const Block& block = chosen_block(spec, context);
+    const auto find = [&](const std::string& name) { return spec.home->find_block(name); };
+    const Block& block = *find(chosen(spec.block, environment(context), "a block", find));
     module->path = path;
     module->block = &block;
     module->scopes = scopes_of(context_, path, block.location, "block '" + block.name + "'", block.computation);

@@ -3,6 +3,7 @@
 
 #include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
+#include "model/definition/definition.hpp"
 #include "model/language/formula.hpp"
 #include "player/plan/memory.hpp"
 #include "train/data/data_kind.hpp"
@@ -20,7 +21,9 @@ constexpr const char* of_seed = "it determines the order of the data and all ran
 void read_version(Section& root, const std::string& name, Recipe&) {
   std::int64_t version = 0;
   root.read(name, version);
-  if (version != 1) root.fail(name, "must be 1: other versions are not supported");
+  if (version != model::format_version)
+    root.fail(name, "must be " + std::to_string(model::format_version) +
+                        ": 'xtape check --fix FILE' rewrites a recipe of version 1");
 }
 
 void read_name(Section& root, const std::string& name, Recipe& recipe) {
@@ -181,7 +184,7 @@ Key<Recipe>::Read in_section(Reader reader) {
 }
 
 const Keys<Recipe> recipe_keys = {
-    {{{"xtape", "1", "", "the version of the format", read_version, needed, keeps("a run keeps it")},
+    {{{"xtape", "2", "", "the version of the format", read_version, needed, keeps("a run keeps it")},
       {"name", "string", "", "without `--out`, a run is `runs/NAME-DATE`", read_name, needed, keeps(of_start)},
       {"about", "string, list of strings", "", "a description for people", read_about},
       {"from", &Recipe::from, "a Hugging Face folder with the initial weights", a_path, keeps(of_start)},

@@ -4,6 +4,7 @@
 
 #include "base/messages/wording.hpp"
 #include "data/tokenizers/added_tokens.hpp"
+#include "model/language/formula.hpp"
 #include "player/plan/memory.hpp"
 #include "ranks/shard_tree.hpp"
 #include "xtape/array.hpp"
@@ -11,12 +12,15 @@
 
 namespace xtape::train {
 
-ScheduleOptions with_steps(ScheduleOptions schedule, std::int64_t epoch_batches, std::int64_t accumulate) {
+ScheduleOptions schedule_of(const TrainerOptions& options, const Hyper& hyper, std::int64_t epoch_batches) {
+  ScheduleOptions schedule = options.schedule;
+  if (!options.schedule_width.empty())
+    schedule.width = model::integer_of_formula(options.schedule_width, hyper, "'schedule.width'");
   if (schedule.steps > 0 || schedule.epochs == 0) return schedule;
   if (epoch_batches == 0) throw Error("schedule: this data has no epochs; give its end as steps");
   std::int64_t micro_batches = epoch_batches;
   if (!checked_multiply(micro_batches, schedule.epochs)) throw Error("schedule: too many epochs");
-  schedule.steps = (micro_batches - 1) / accumulate + 1;
+  schedule.steps = (micro_batches - 1) / options.accumulate + 1;
   using Kind = ScheduleOptions::Kind;
   const bool ends = schedule.kind == Kind::linear || schedule.kind == Kind::cosine;
   if (ends && schedule.steps < schedule.warmup) {
@@ -79,6 +83,11 @@ bool is_noam(const ScheduleOptions& options) {
 void read_warmup(Section& section, const std::string& name, ScheduleOptions& options) {
   if (is_noam(options)) options.warmup = 4000;  // the published value
   section.read(name, options.warmup);
+}
+
+/// An expression is read by read_schedule, because it belongs to the options of the trainer.
+void read_width(Section& section, const std::string& name, ScheduleOptions& options) {
+  if (!section.value(name).is_string()) section.read(name, options.width, {.low = 1});
 }
 
 void read_vocab(Section& section, const std::string& name, TokenizerSettings& settings) {
@@ -150,12 +159,16 @@ const Keys<ScheduleOptions> schedule_keys = {
        otherwise("the recipe's `steps`, or the end of its `epochs`")}},
      "linear and cosine",
      has_end},
-    {{{"width", &ScheduleOptions::width, "the width of the model", Range{.low = 1}}}, "noam", is_noam}};
+    {{{"width", "integer, at least 1, or an expression", "`512`", "the width of the model, such as `\"d_model\"`",
+       read_width}},
+     "noam",
+     is_noam}};
 
 void read_schedule(Section section, Recipe& recipe) {
   ScheduleOptions& options = recipe.trainer.schedule;
   options.steps = recipe.fit.steps;
   read_section(section, schedule_keys, options);
+  if (is_noam(options) && section.value("width").is_string()) section.read("width", recipe.trainer.schedule_width);
   if (options.steps == 0 && has_end(options)) options.epochs = recipe.fit.epochs;
   try {
     if (options.epochs == 0) rate_at(options, 1);

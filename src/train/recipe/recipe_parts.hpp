@@ -9,12 +9,10 @@
 
 namespace xtape::train {
 
-// Schedules whose end is given in epochs.
-
-/// Returns the schedule with its end in updates. If the end is given in epochs, the schedule ends with the update that
-/// completes these epochs. An epoch has `epoch_batches` batches, and an update reads `accumulate` batches. Throws Error
-/// if the data has no epochs, or if the warm-up is longer than the schedule.
-ScheduleOptions with_steps(ScheduleOptions schedule, std::int64_t epoch_batches, std::int64_t accumulate);
+/// Returns the schedule for a model with these hyper-parameters, with its end in updates. If the end is given in
+/// epochs, the schedule ends with the update that completes these epochs. An epoch has `epoch_batches` batches. Throws
+/// Error if the data has no epochs, or if the warm-up is longer than the schedule.
+ScheduleOptions schedule_of(const TrainerOptions& options, const Hyper& hyper, std::int64_t epoch_batches);
 
 inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row length in a recipe, in tokens.
 inline constexpr Bounds at_least_0 = {.low = 0, .words = "at least 0"};

@@ -63,9 +63,8 @@ void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tok
 }  // namespace
 
 Model checked_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
-  // Throws if the end of the schedule does not fit the data.
-  with_steps(recipe.trainer.schedule, batches.epoch_batches(), recipe.trainer.accumulate);
   Model model = new_model(recipe, tokenizers, batches, false);
+  schedule_of(recipe.trainer, model.hyper(), batches.epoch_batches());  // throws if it does not fit model or data
   check_loss(model, batches);
   check_labels(model, batches.blank(), tokenizers.labels);
   check_watched(model, batches.blank(), recipe.fit.watch);

@@ -70,7 +70,7 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_->state.privacy = data_->privacy.of_updates();
   data_->state.epoch_batches = batches.epoch_batches();
   data_->state.order = batches.order();
-  data_->options.schedule = train::with_steps(options.schedule, batches.epoch_batches(), options.accumulate);
+  data_->options.schedule = train::schedule_of(options, model.hyper(), batches.epoch_batches());
   if (options.memory > 0) data_->keep_to_memory();
 }
 
