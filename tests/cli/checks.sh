@@ -144,7 +144,7 @@ gpt2=(gpt2 --set vocab_size=30 --set n_embd=12 --set n_head=3 --set n_layer=2)
 plays "${gpt2[@]}" --set n_positions=16
 plays "${gpt2[@]}" --set n_positions=5
 plays gpt2_lora "${gpt2[@]:1}"
-plays "${gpt2[@]}" --set padded=true --set tied=false --set scale_by_layer=true
+plays padded_gpt2 "${gpt2[@]:1}" --set tied=false --set scale_by_layer=true
 plays "${gpt2[@]}" --dtype float32
 gru=(gru_attention --set source_vocab_size=20 --set embedding_dim=6 --set units=8)
 plays "$source/tests/golden/data/hugging_face/tiny"

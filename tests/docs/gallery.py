@@ -17,8 +17,10 @@ def first_sentence(about):
 def folders(folder, file):
     """The folders that a definition reads, by its entry `hugging_face` or an inherited one, which may be the path of a file."""
     entry = file.get("hugging_face")
-    if entry is None:
+    if entry is None and "hugging_face" not in file:
         return folders(folder, json.loads((folder / file["extends"]).read_text())) if "extends" in file else "–"
+    if entry is None:
+        return "–"
     if isinstance(entry, str):
         entry = json.loads((folder / entry).read_text())
     return "adapters of PEFT" if "change" in entry else f"`{entry['model_type']}`"

@@ -1,6 +1,7 @@
 // GPT-2 on padded rows against the same in TensorFlow (gpt2_padded.py).
 #include "fixture.hpp"
 #include "source_root.hpp"
+#include "xtape/hugging_face.hpp"
 #include "xtape/predict.hpp"
 
 using namespace xtape;
@@ -18,10 +19,10 @@ Model loaded(const std::string& scale_words = "false") {
   ModelOptions options;
   options.dtype = Dtype::float64;
   options.initialise = false;
-  options.hyper = {{"vocab_size", "29"}, {"n_positions", "14"},       {"n_embd", "16"},    {"n_layer", "2"},
-                   {"n_head", "2"},      {"activation", "relu"},      {"epsilon", "1e-6"}, {"dropout_rate", "0"},
-                   {"padded", "true"},   {"scale_words", scale_words}};
-  Model model = Model::load(source_root() + "/models/gpt2.json", options);
+  options.hyper = {{"vocab_size", "29"}, {"n_positions", "14"}, {"n_embd", "16"},
+                   {"n_layer", "2"},     {"n_head", "2"},       {"activation", "relu"},
+                   {"epsilon", "1e-6"},  {"dropout_rate", "0"}, {"scale_words", scale_words}};
+  Model model = Model::load(source_root() + "/models/padded_gpt2.json", options);
   test::put_weights(model, fixture());
   return model;
 }
@@ -37,6 +38,11 @@ TEST_CASE("padded GPT-2: logits are TensorFlow's, at padding too") {
   CHECK(test::worst(padded_logits(model), numbers(fixture().at("logits"))) < 1e-12);
   Model scaled = loaded("true");
   CHECK(test::worst(padded_logits(scaled), numbers(fixture().at("scaled.logits"))) < 1e-12);
+}
+
+TEST_CASE("padded GPT-2: no folder of GPT-2 holds it") {
+  CHECK_THROWS_WITH_AS(save_hugging_face(loaded(), "none"), doctest::Contains("has no entry \"hugging_face\""),
+                       DefinitionError);
 }
 
 TEST_CASE("padded GPT-2: loss and every gradient are TensorFlow's") {
@@ -77,5 +83,5 @@ TEST_CASE("padded GPT-2: places count from 1, so that a row has fewer tokens tha
     model.record(tape, "logits", model.inputs(tape, "logits", {{"b", 1}, {"t", t}}));
   };
   CHECK_NOTHROW(record(13));
-  CHECK_THROWS_WITH_AS(record(14), doctest::Contains("or than n_positions - 1 where padded"), DefinitionError);
+  CHECK_THROWS_WITH_AS(record(14), doctest::Contains("more tokens than n_positions - 1"), DefinitionError);
 }

@@ -14,9 +14,9 @@ const std::string documents_recipe = R"json({
   "xtape": 2,
   "name": "texts",
   "definition": ")json" + source_root() +
-                                     R"json(/models/gpt2.json",
+                                     R"json(/models/padded_gpt2.json",
   "hyper": {"vocab_size": {"from": "vocabulary"}, "n_positions": 24, "n_embd": 32, "n_layer": 1, "n_head": 2,
-            "dropout_rate": 0, "activation": "relu", "epsilon": 1e-6, "padded": true},
+            "dropout_rate": 0, "activation": "relu", "epsilon": 1e-6},
   "data": {"kind": "documents", "text": "texts.txt", "separator": "line", "split": 0.8, "max_length": 20},
   "batch": {"size": 4, "bucket": 4},
   "optimizer": {"kind": "adam"},

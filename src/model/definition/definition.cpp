@@ -198,6 +198,8 @@ class Reader {
     for (const JsonNode& node : nodes) {
       if (!node.has("hugging_face")) continue;
       const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
+      if (entry.is_null()) mapping.reset();
+      if (entry.is_null()) continue;
       const bool changes = entry.is_object() && entry.has("change");
       if (changes && !mapping) entry.fail("there is no mapping to change: no file that this one extends has any");
       if (changes) entry.only({"change"});
