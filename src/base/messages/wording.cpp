@@ -1,8 +1,9 @@
+#include "base/messages/wording.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
-#include "base/messages/wording.hpp"
 #include "xtape/named.hpp"
 
 namespace xtape {

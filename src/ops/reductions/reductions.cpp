@@ -71,7 +71,7 @@ Vars mean_gradient(const GradientCall& call) {
 Vars expand_mean(const ExpandCall& call) {
   const auto& axis = axes_of(call.attributes);
   const auto count = reduced_count(call.inputs[0].shape(), axis);
-  return {sum(call.inputs[0], axis, flag_of(call, "keepdims")) / static_cast<double>(count)};
+  return {sum(call.inputs[0], axis, call.flag("keepdims")) / static_cast<double>(count)};
 }
 
 /// The gradient of max and min. All elements that equal the result share the cotangent equally.

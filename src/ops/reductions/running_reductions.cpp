@@ -45,7 +45,7 @@ Var product_along(Var x, std::size_t axis) {
 Vars expand_prod(const ExpandCall& call) {
   Var x = summable(call.inputs[0]);
   const std::vector<bool> reduced = reduced_axes(axes_of(call.attributes), x.rank());
-  const Shape shape = reduced_shape(x.shape(), reduced, flag_of(call, "keepdims"));
+  const Shape shape = reduced_shape(x.shape(), reduced, call.flag("keepdims"));
   for (std::size_t axis = 0; axis < reduced.size(); ++axis)
     if (reduced[axis]) x = product_along(x, axis);
   return {reshape(x, shape)};
