@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "player/plan/memory.hpp"
+#include "player/program/passes.hpp"
 
 namespace xtape {
 
@@ -11,14 +12,13 @@ namespace {
 /// The steps of a plan, and the arena sizes of the ways to play them.
 class Budget {
  public:
-  explicit Budget(PlannedProgram& planned)
-      : planned_(planned), outside_(bytes_outside(planned)), graph_(planned), scheduler_(graph_) {}
+  explicit Budget(PlannedProgram& planned) : planned_(planned), outside_(bytes_outside(planned)), graph_(planned) {}
 
   const StepGraph& graph() const { return graph_; }
 
   /// Returns the memory and the time of a way.
   MemoryPoint point(const Way& way) {
-    scheduler_.make(way.choices, schedule_);
+    make_schedule(graph_, way.drops, schedule_);
     const std::size_t arena = assign_offsets(schedule_.lifetimes(), true).total;
     double seconds = schedule_.seconds;
     for (const StepUse& use : graph_.steps) seconds += use.seconds;
@@ -30,7 +30,7 @@ class Budget {
   bool fit(const std::vector<Way>& ways, std::size_t memory) {
     const std::size_t room = memory - std::min(memory, outside_);
     for (const Way& way : ways) {
-      scheduler_.make(way.choices, schedule_);
+      make_schedule(graph_, way.drops, schedule_);
       if (memory < outside_ || !schedule_.possible || schedule_.peak > room) continue;
       if (assign_offsets(schedule_.lifetimes(), true, room).total > room) continue;
       rewrite();
@@ -95,13 +95,12 @@ class Budget {
   PlannedProgram& planned_;
   std::size_t outside_;
   StepGraph graph_;
-  Scheduler scheduler_;
   Schedule schedule_;
 };
 }  // namespace
 
 std::vector<Way>& KnownWays::of(const StepGraph& graph) {
-  std::vector<int> structure;  // everything that determines which choices are possible
+  std::vector<int> structure;  // everything that determines which drops are possible
   for (const StepUse& use : graph.steps)
     for (const std::vector<int>& list : {use.in, use.out}) {
       structure.push_back(static_cast<int>(list.size()));
@@ -136,12 +135,62 @@ std::vector<MemoryPoint> memory_curve(PlannedProgram planned) {
   std::vector<MemoryPoint> curve;
   for (const Way& way : find_ways(budget.graph())) {
     MemoryPoint point = budget.point(way);
-    if (way.choices.empty() && planned.arena_bytes < point.arena_bytes) {  // the plan without any repetition
+    if (way.drops.empty() && planned.arena_bytes < point.arena_bytes) {  // the plan without any repetition
       point.bytes -= point.arena_bytes - planned.arena_bytes;
       point.arena_bytes = planned.arena_bytes;
     }
     if (curve.empty() || point.bytes < curve.back().bytes) curve.push_back(point);
   }
+  return curve;
+}
+
+namespace {
+/// Returns the program with these repetitions, or nothing if no scan can make them.
+std::optional<Program> program_with(RepeatSteps which, const Tape& tape, const Vars& outputs,
+                                    const PlayerOptions& options) {
+  if (which == RepeatSteps::none) return optimised(tape, outputs, options);
+  return with_repeated_steps(tape, outputs, options, which);
+}
+constexpr RepeatSteps all_ways[] = {RepeatSteps::none, RepeatSteps::elementwise, RepeatSteps::all};
+
+double seconds_of(const PlannedProgram& planned) {
+  double seconds = 0;
+  for (const PlannedStep& step : planned.steps) seconds += predicted_seconds(step.cost);
+  return seconds;
+}
+}  // namespace
+
+PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
+                                 const BodyKernels& bodies) {
+  std::optional<PlannedProgram> best;
+  std::optional<LimitError> least;
+  for (const RepeatSteps which : all_ways) {
+    std::optional<Program> program = program_with(which, tape, outputs, options);
+    if (!program) continue;
+    try {
+      PlannedProgram planned = plan(std::move(*program), options, threads, bodies);
+      if (!best || seconds_of(planned) < seconds_of(*best)) best = std::move(planned);
+    } catch (const LimitError& error) {
+      if (!least || error.least() < least->least()) least.emplace(error);
+    }
+    if (which == RepeatSteps::none && best && std::ranges::none_of(best->steps, &PlannedStep::again)) break;
+  }
+  if (!best) throw LimitError(*least);
+  return std::move(*best);
+}
+
+std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
+                                      const BodyKernels& bodies) {
+  std::vector<MemoryPoint> all;
+  for (const RepeatSteps which : all_ways)
+    if (std::optional<Program> program = program_with(which, tape, outputs, options)) {
+      const std::vector<MemoryPoint> more = memory_curve(plan(std::move(*program), options, threads, bodies));
+      all.insert(all.end(), more.begin(), more.end());
+    }
+  std::ranges::stable_sort(all, {}, &MemoryPoint::seconds);
+  std::vector<MemoryPoint> curve;
+  for (const MemoryPoint& point : all)
+    if (curve.empty() || point.bytes < curve.back().bytes) curve.push_back(point);
   return curve;
 }
 

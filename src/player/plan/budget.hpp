@@ -13,7 +13,7 @@ namespace xtape {
 struct Way {
   std::size_t peak = 0;  ///< The peak of the schedule (Schedule::peak).
   double seconds = 0;    ///< The predicted time (Schedule::seconds).
-  Recomputations choices;
+  Drops drops;
 };
 
 /// Returns ways from the fastest, which repeats nothing, to the one with the lowest peak. Each way is slower than the
@@ -21,11 +21,11 @@ struct Way {
 std::vector<Way> find_ways(const StepGraph& graph);
 
 /// The ways found for the graphs of the players of one arena. The training plans for batches of different shapes have
-/// the same steps with different sizes, and the same choices save memory in all of these plans. Searching again would
+/// the same steps with different sizes, and the same drops save memory in all of these plans. Searching again would
 /// take most of the planning time.
 class KnownWays {
  public:
-  /// Returns the ways found for graphs of this structure, those of the latest search first. Their choices are possible
+  /// Returns the ways found for graphs of this structure, those of the latest search first. Their drops are possible
   /// in this graph, but their costs may belong to other graphs.
   std::vector<Way>& of(const StepGraph& graph);
   std::int64_t searches = 0;  ///< How often ways were searched for.

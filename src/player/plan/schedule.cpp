@@ -109,120 +109,117 @@ std::vector<Lifetime> Schedule::lifetimes() const {
   return list;
 }
 
-void Scheduler::make(const Recomputations& choices, Schedule& schedule) {
-  schedule.possible = find_executions(choices, schedule);
-  if (!schedule.possible) return;
-  schedule.instances.clear();
-  schedule.operands.clear();
-  present_.assign(graph_.contents.size(), -1);
-  for (std::size_t e = 0; e < schedule.executions.size(); ++e) run(static_cast<int>(e), schedule);
-  measure(schedule);
-}
-
-/// Returns whether a run of the step writes the content, or only temporary memory.
-bool Scheduler::writes(int content, int step, int stage) const {
-  return step == stage || graph_.contents[content].repeatable;
-}
-
-/// Marks the content as needed at the step. Returns whether it can be kept until the step.
-bool Scheduler::need(int content, int step) {
-  const Content& needed = graph_.contents[content];
-  if (needed.in_arena) kept_[content] = 1;
-  return needed.in_arena || step <= needed.until;
-}
-
-/// Goes from the last step to the first. Finds the contents that must be kept for each step, and the steps that run
-/// again before it. Returns false if the choices are not possible.
-bool Scheduler::find_executions(const Recomputations& choices, Schedule& schedule) {
-  kept_.assign(graph_.contents.size(), 0);
-  schedule.executions.clear();
-  schedule.seconds = 0;
-  bool possible = true;
-  auto choice = choices.rbegin();
-  const auto execute = [&](int step, int stage) {
-    schedule.executions.push_back({stage, step});
-    for (const int c : graph_.steps[step].out)
-      if (writes(c, step, stage)) {
-        kept_[c] = 0;
-        if (graph_.contents[c].writers.front() != step) need(c, stage);
-      }
-    for (const int c : graph_.steps[step].in) possible = need(c, stage) && possible;
-  };
-  for (int step = static_cast<int>(graph_.steps.size()) - 1; step >= 0; --step) {
-    execute(step, step);
-    for (; choice != choices.rend() && choice->step == step; ++choice) {
-      const std::vector<int>& block = graph_.blocks[choice->block];
-      const auto is_missing = [&](int c) { return kept_[c] != 0 && graph_.contents[c].repeatable; };
-      if (std::ranges::none_of(block, [&](int s) { return std::ranges::any_of(graph_.steps[s].out, is_missing); }))
-        continue;
-      for (auto writer = block.rbegin(); writer != block.rend(); ++writer) {
-        schedule.seconds += graph_.steps[*writer].seconds;
-        execute(*writer, step);
-      }
-    }
+namespace {
+/// Runs the steps in order, and before each step those that compute its dropped operands again.
+class Run {
+ public:
+  Run(const StepGraph& graph, const Drops& drops, Schedule& schedule)
+      : graph_(graph), drops_(drops), schedule_(schedule), present_(graph.contents.size(), -1) {
+    schedule_.possible = true;
+    schedule_.seconds = 0;
+    schedule_.executions.clear();
+    schedule_.instances.clear();
+    schedule_.operands.clear();
+    for (int step = 0; step < static_cast<int>(graph_.steps.size()) && schedule_.possible; ++step) run(step, step);
+    if (schedule_.possible) measure();
   }
-  std::sort(schedule.executions.begin(), schedule.executions.end());
-  return possible;
-}
 
-/// Finds or makes the instances that an execution uses.
-void Scheduler::run(int number, Schedule& schedule) {
-  Execution& execution = schedule.executions[number];
-  const StepUse& use = graph_.steps[execution.step];
-  const auto add = [&](int content, std::size_t bytes) {
-    const int instance = static_cast<int>(schedule.instances.size());
-    schedule.instances.push_back({content, bytes, number, number, instance});
+ private:
+  void run(int step, int stage) {
+    const StepUse& use = graph_.steps[step];
+    for (const int c : use.in) bring(c, stage);
+    for (const int c : use.out)
+      if (adds_part(c, step, stage)) bring(c, stage);
+    const bool all_there = std::ranges::all_of(use.in, [&](int c) { return is_there(c, stage); });
+    const int number = static_cast<int>(schedule_.executions.size());
+    schedule_.possible = schedule_.possible && all_there && number < most_runs * static_cast<int>(graph_.steps.size());
+    if (!schedule_.possible) return;
+    if (step != stage) schedule_.seconds += use.seconds;
+    Execution execution{stage, step, schedule_.operands.size(), use.in.size() + use.out.size()};
+    for (const int c : use.in) touch(present_[c], number);
+    for (const int c : use.out) {
+      int instance = present_[c];
+      if (!writes(c, step, stage))
+        instance = add(c, graph_.contents[c].bytes, number);
+      else if (graph_.contents[c].in_arena && !adds_part(c, step, stage) &&
+               (instance < 0 || schedule_.instances[instance].first != number))
+        instance = present_[c] = add(c, graph_.contents[c].bytes, number);
+      touch(instance, number);
+    }
+    if (use.scratch > 0) execution.scratch = add(-1, use.scratch, number);
+    schedule_.executions.push_back(execution);
+    for (auto drop = std::ranges::lower_bound(drops_, Drop{stage, step, 0});
+         drop != drops_.end() && drop->stage == stage && drop->step == step; ++drop)
+      present_[drop->content] = -1;
+  }
+
+  /// Computes the content again if it was dropped.
+  void bring(int content, int stage) {
+    if (is_there(content, stage) || !graph_.contents[content].repeatable) return;
+    for (const int step : graph_.block(content))
+      if (schedule_.possible) run(step, stage);
+  }
+  bool is_there(int content, int stage) const {
+    const Content& wanted = graph_.contents[content];
+    return wanted.in_arena ? wanted.writers.empty() || present_[content] >= 0 : stage <= wanted.until;
+  }
+  /// Returns whether a run of the step writes the content, or only temporary memory.
+  bool writes(int content, int step, int stage) const { return step == stage || graph_.contents[content].repeatable; }
+  bool adds_part(int content, int step, int stage) const {
+    return writes(content, step, stage) && graph_.contents[content].writers.front() != step;
+  }
+
+  int add(int content, std::size_t bytes, int number) {
+    const int instance = static_cast<int>(schedule_.instances.size());
+    schedule_.instances.push_back({content, bytes, number, number, instance});
     return instance;
-  };
-  const auto touch = [&](int content) {
-    const int instance = present_[content];
-    if (instance >= 0) schedule.instances[instance].last = number;
-    schedule.operands.push_back(instance);
-  };
-  execution.first = schedule.operands.size();
-  for (const int c : use.in) touch(c);
-  for (const int c : use.out) {
-    const Content& content = graph_.contents[c];
-    if (!writes(c, execution.step, execution.stage)) {
-      schedule.operands.push_back(add(c, content.bytes));
-      continue;
-    }
-    const bool is_new = present_[c] < 0 || schedule.instances[present_[c]].first != number;
-    if (content.in_arena && content.writers.front() == execution.step && is_new) present_[c] = add(c, content.bytes);
-    touch(c);
   }
-  execution.scratch = use.scratch > 0 ? add(-1, use.scratch) : -1;
-}
+  void touch(int instance, int number) {
+    if (instance >= 0) schedule_.instances[instance].last = number;
+    schedule_.operands.push_back(instance);
+  }
 
-/// Lets results reuse the memory of operands, and computes the bytes in use.
-void Scheduler::measure(Schedule& schedule) {
-  const int count = static_cast<int>(schedule.executions.size());
-  change_.assign(static_cast<std::size_t>(count) + 1, 0);
-  for (const Instance& instance : schedule.instances) {
-    change_[instance.first] += static_cast<std::int64_t>(instance.bytes);
-    change_[instance.last + 1] -= static_cast<std::int64_t>(instance.bytes);
-  }
-  schedule.peaks.assign(graph_.steps.size(), 0);
-  schedule.peak = 0;
-  std::size_t in_use = 0;
-  for (int e = 0; e < count; ++e) {
-    in_use += static_cast<std::size_t>(change_[e]);
-    const Execution& execution = schedule.executions[e];
-    const StepUse& use = graph_.steps[execution.step];
-    std::size_t used = in_use;
-    for (const int k : use.takes) {
-      const Instance& from = schedule.instances[schedule.operands[execution.first + k]];
-      if (from.last != e) continue;
-      schedule.instances[schedule.operands[execution.first + use.in.size()]].place = from.place;
-      used -= from.bytes;
-      break;
+  /// Lets results reuse the memory of operands, and computes the bytes in use.
+  void measure() {
+    const int count = static_cast<int>(schedule_.executions.size());
+    std::vector<std::size_t> change(static_cast<std::size_t>(count) + 1, 0);  // per execution; negative ones wrap
+    for (const Instance& instance : schedule_.instances) {
+      change[instance.first] += instance.bytes;
+      change[instance.last + 1] -= instance.bytes;
     }
-    schedule.peaks[execution.stage] = std::max(schedule.peaks[execution.stage], used);
-    if (used > schedule.peak) {
-      schedule.peak = used;
-      schedule.peak_at = e;
+    schedule_.peaks.assign(graph_.steps.size(), 0);
+    schedule_.peak = 0;
+    std::size_t in_use = 0;
+    for (int e = 0; e < count; ++e) {
+      in_use += change[e];
+      const Execution& execution = schedule_.executions[e];
+      const StepUse& use = graph_.steps[execution.step];
+      std::size_t used = in_use;
+      for (const int k : use.takes) {
+        const Instance& from = schedule_.instances[schedule_.operands[execution.first + k]];
+        if (from.last != e) continue;
+        schedule_.instances[schedule_.operands[execution.first + use.in.size()]].place = from.place;
+        used -= from.bytes;
+        break;
+      }
+      schedule_.peaks[execution.stage] = std::max(schedule_.peaks[execution.stage], used);
+      if (used > schedule_.peak) {
+        schedule_.peak = used;
+        schedule_.peak_at = e;
+      }
     }
   }
+
+  static constexpr int most_runs = 16;  // per step, on average
+  const StepGraph& graph_;
+  const Drops& drops_;
+  Schedule& schedule_;
+  std::vector<int> present_;  // per content: its instance, or -1 if it is not there
+};
+}  // namespace
+
+void make_schedule(const StepGraph& graph, const Drops& drops, Schedule& schedule) {
+  Run(graph, drops, schedule);
 }
 
 }  // namespace xtape

@@ -1,12 +1,13 @@
 /// The order in which a plan's steps run if some of them run again. Also computes the time and the arena memory that
 /// such an order needs.
 ///
-/// Steps keep their order. Before a step, earlier steps may run again to compute contents that were not kept. A
-/// repeated step uses the same kernel, so its results have the same bits.
+/// Steps keep their order. Before a step, earlier steps run again to compute contents that the step reads and that were
+/// dropped. A repeated step uses the same kernel, so its results have the same bits.
 #pragma once
 
 #include <compare>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "player/plan/memory.hpp"
@@ -23,7 +24,7 @@ struct Content {
   /// The steps that write the content, in order. There are several if each of them writes a part. The list is empty if
   /// the memory was filled before the first step.
   std::vector<int> writers;
-  /// The step that overwrites the content. Later uses must compute it again.
+  /// The step that overwrites the content. No later step can read it again.
   int until = std::numeric_limits<int>::max();
 };
 
@@ -37,10 +38,12 @@ struct StepUse {
 
 struct StepGraph {
   explicit StepGraph(const PlannedProgram& planned);
+  /// Returns the steps that run again together to compute the content, because they write parts of one content.
+  const std::vector<int>& block(int content) const { return blocks[block_of[contents[content].writers.back()]]; }
+
   std::vector<Content> contents;
   std::vector<StepUse> steps;
-  /// The steps that run again together, because they write parts of one content, in order. The number of a block is
-  /// that of its last step; other numbers have empty blocks.
+  /// The steps of each block, in order. The number of a block is that of its last step; other numbers have no steps.
   std::vector<std::vector<int>> blocks;
   std::vector<int> block_of;  ///< Per step.
 
@@ -48,20 +51,19 @@ struct StepGraph {
   void find_blocks();
 };
 
-/// The choice not to keep the contents that a block writes until `step`, and to compute them again before `step` if
-/// this step or a later step needs them.
-struct Recomputation {
-  int step = 0, block = 0;
-  auto operator<=>(const Recomputation&) const = default;
+/// The choice not to keep a content after a run of a step. `step` ran at `stage` (Execution). If a later step reads the
+/// content, the steps of its block run again before it.
+struct Drop {
+  int stage = 0, step = 0, content = 0;
+  auto operator<=>(const Drop&) const = default;
 };
-using Recomputations = std::vector<Recomputation>;  ///< Sorted.
+using Drops = std::vector<Drop>;  ///< Sorted.
 
 /// One run of a step: the first run, or a repetition before the step `stage`.
 struct Execution {
   int stage = 0, step = 0;
-  std::size_t first = 0;  ///< The index of its first operand in Schedule::operands.
-  int scratch = -1;       ///< The instance of its scratch memory.
-  auto operator<=>(const Execution&) const = default;
+  std::size_t first = 0, count = 0;  ///< Its operands in Schedule::operands.
+  int scratch = -1;                  ///< The instance of its scratch memory.
 };
 
 /// A content or scratch memory in the arena, from execution `first` to execution `last`.
@@ -73,7 +75,7 @@ struct Instance {
 };
 
 struct Schedule {
-  bool possible = false;  ///< Whether every needed content is available or can be computed.
+  bool possible = false;  ///< Whether every content that a step reads can be there.
   double seconds = 0;     ///< The predicted time of the repeated steps.
   std::size_t peak = 0;   ///< The largest number of arena bytes in use at once, without the gaps between buffers.
   int peak_at = 0;        ///< The execution with the peak.
@@ -81,27 +83,14 @@ struct Schedule {
   std::vector<Execution> executions;
   std::vector<Instance> instances;
   std::vector<int> operands;  ///< Per operand of an execution: its instance, or -1 outside of the arena.
+  std::span<const int> of(int execution) const {
+    return {operands.data() + executions[execution].first, executions[execution].count};
+  }
   /// Returns the lifetimes of the instances. An instance that uses the memory of another one has no bytes.
   std::vector<Lifetime> lifetimes() const;
 };
 
-/// Computes schedules. Reuses its working memory, because searches compute thousands of schedules.
-class Scheduler {
- public:
-  explicit Scheduler(const StepGraph& graph) : graph_(graph) {}
-  void make(const Recomputations& choices, Schedule& schedule);
-
- private:
-  bool find_executions(const Recomputations& choices, Schedule& schedule);
-  bool writes(int content, int step, int stage) const;
-  bool need(int content, int step);
-  void run(int number, Schedule& schedule);
-  void measure(Schedule& schedule);
-
-  const StepGraph& graph_;
-  std::vector<char> kept_;            // per content: whether it must be available before the current step
-  std::vector<int> present_;          // per content: its instance
-  std::vector<std::int64_t> change_;  // per execution: the change of the bytes in use
-};
+/// Sets `schedule` to the schedule of the graph with these drops. Reuses the memory of `schedule`.
+void make_schedule(const StepGraph& graph, const Drops& drops, Schedule& schedule);
 
 }  // namespace xtape
