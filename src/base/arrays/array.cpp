@@ -16,7 +16,7 @@
 namespace xtape {
 
 namespace {
-[[noreturn]] void out_of_memory(std::size_t bytes) {
+[[noreturn]] void throw_out_of_memory(std::size_t bytes) {
   throw OutOfMemory("out of memory: an array of " + std::to_string(bytes) + " bytes, and " + memory_left_text());
 }
 
@@ -25,7 +25,7 @@ namespace {
 std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
   const std::size_t reserved = bytes + huge_page;  // leaves room to align the start to a huge page
   void* memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) out_of_memory(bytes);
+  if (memory == MAP_FAILED) throw_out_of_memory(bytes);
   void* start = memory;
   std::size_t space = reserved;
   std::align(huge_page, bytes, start, space);
@@ -37,7 +37,7 @@ std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
 std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
   if (bytes >= huge_page) return map_zeroed(bytes);
   void* memory = nullptr;
-  if (posix_memalign(&memory, 64, std::max<std::size_t>(1, bytes)) != 0) out_of_memory(bytes);
+  if (posix_memalign(&memory, 64, std::max<std::size_t>(1, bytes)) != 0) throw_out_of_memory(bytes);
   std::memset(memory, 0, bytes);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
@@ -111,7 +111,7 @@ Shape Shape::filled(std::size_t rank, std::int64_t value) {
 }
 
 namespace {
-[[noreturn]] void no_axis(std::size_t position, const Shape& shape) {
+[[noreturn]] void throw_no_axis(std::size_t position, const Shape& shape) {
   throw ShapeError("shape " + to_string(shape) + " has no axis " + std::to_string(position));
 }
 }  // namespace
@@ -121,7 +121,7 @@ void Shape::push_back(std::int64_t size) {
 }
 
 void Shape::insert(std::size_t position, std::int64_t size) {
-  if (position > rank_) no_axis(position, *this);
+  if (position > rank_) throw_no_axis(position, *this);
   if (rank_ == max_rank) throw ShapeError("an array has at most " + std::to_string(max_rank) + " axes");
   std::copy_backward(sizes_ + position, sizes_ + rank_, sizes_ + rank_ + 1);
   sizes_[position] = size;
@@ -129,7 +129,7 @@ void Shape::insert(std::size_t position, std::int64_t size) {
 }
 
 void Shape::erase(std::size_t position) {
-  if (position >= rank_) no_axis(position, *this);
+  if (position >= rank_) throw_no_axis(position, *this);
   std::copy(sizes_ + position + 1, sizes_ + rank_, sizes_ + position);
   --rank_;
 }

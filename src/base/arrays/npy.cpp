@@ -47,14 +47,14 @@ class NpyHeaderReader {
       else if (key == "shape" && !shape)
         shape = sizes();
       else
-        damaged("it has the key '" + escaped(key) + "' twice, or no array has it");
+        fail_damaged("it has the key '" + escaped(key) + "' twice, or no array has it");
       if (!next_is(",")) {
         expect("}");
         break;
       }
     }
-    if (at_ != text_.size()) damaged("something follows its dictionary");
-    if (!type || !fortran || !shape) damaged("it must have the keys descr, fortran_order and shape");
+    if (at_ != text_.size()) fail_damaged("something follows its dictionary");
+    if (!type || !fortran || !shape) fail_damaged("it must have the keys descr, fortran_order and shape");
     if (*fortran && shape->size() > 1)
       fail("its elements are in Fortran order: write numpy.ascontiguousarray(x) instead of x");
     header_.stored = stored(*type);
@@ -64,7 +64,7 @@ class NpyHeaderReader {
 
  private:
   [[noreturn]] void fail(const std::string& why) const { throw FileError("cannot read '" + where_ + "': " + why); }
-  [[noreturn]] void damaged(const std::string& why) const { fail("its header is not one of an npy file: " + why); }
+  [[noreturn]] void fail_damaged(const std::string& why) const { fail("its header is not one of an npy file: " + why); }
 
   /// Reads the text of the header. Returns the position of its end.
   std::uint64_t read_text() {
@@ -103,7 +103,7 @@ class NpyHeaderReader {
     return true;
   }
   void expect(const char* word) {
-    if (!next_is(word)) damaged("byte " + std::to_string(at_) + " is not '" + word + "'");
+    if (!next_is(word)) fail_damaged("byte " + std::to_string(at_) + " is not '" + word + "'");
   }
 
   std::string quoted() {
@@ -111,7 +111,7 @@ class NpyHeaderReader {
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
     const std::size_t end = text_.find(quote, at_ + 1);
     if ((quote != '\'' && quote != '"') || end == std::string::npos)
-      damaged("byte " + std::to_string(at_) + " does not begin a text in quotes");
+      fail_damaged("byte " + std::to_string(at_) + " does not begin a text in quotes");
     const std::string found = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return found;
@@ -122,7 +122,7 @@ class NpyHeaderReader {
   }
   bool flag() {
     if (next_is("True")) return true;
-    if (!next_is("False")) damaged("fortran_order must be True or False");
+    if (!next_is("False")) fail_damaged("fortran_order must be True or False");
     return false;
   }
   Shape sizes() {
@@ -132,13 +132,13 @@ class NpyHeaderReader {
       std::int64_t size = -1;
       const char* const begin = text_.data() + at_;
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), size);
-      if (error != std::errc() || size < 0) damaged("a size of its shape is no number from 0 to 2^63 - 1");
+      if (error != std::errc() || size < 0) fail_damaged("a size of its shape is no number from 0 to 2^63 - 1");
       at_ += static_cast<std::size_t>(end - begin);
       if (shape.size() == Shape::max_rank)
         fail("it has more than " + std::to_string(Shape::max_rank) + " axes, which no array can have");
       shape.push_back(size);
       if (next_is(",")) continue;
-      if (shape.size() < 2) damaged("a shape of one axis has a comma, as in (3,)");
+      if (shape.size() < 2) fail_damaged("a shape of one axis has a comma, as in (3,)");
       expect(")");
       break;
     }

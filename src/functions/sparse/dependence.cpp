@@ -149,7 +149,10 @@ const Array* DependenceWalk::known(ValueId id) {
 
 void DependenceWalk::visit(std::int32_t index) {
   const Node& node = node_of(tape_, index);
-  DependenceCall call{node, tape_, {}, {}, {}, [&](std::size_t input) { return known(node.inputs[input]); }, sets_};
+  DependenceCall call{.node = node,
+                      .tape = tape_,
+                      .known = [&](std::size_t input) { return known(node.inputs[input]); },
+                      .sets = sets_};
   for (std::size_t k = 0; k < node.outputs.size(); ++k)
     call.read.push_back(read_[{index, static_cast<std::int32_t>(k)}]);
   bool reached = false;

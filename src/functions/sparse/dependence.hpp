@@ -55,10 +55,11 @@ using Dependence = std::shared_ptr<const std::vector<IndexSets::Id>>;
 /// A call whose inputs have dependences, for the rules below.
 struct DependenceCall {
   const Node& node;
-  Tape tape;                      ///< The tape with the node.
-  std::vector<ValueType> inputs;  ///< The types of the inputs.
-  std::vector<Dependence> given;  ///< Per input: its dependence.
-  std::vector<bool> read;  ///< Per output: whether its dependence is needed. Rules may leave out the other outputs.
+  Tape tape;                           ///< The tape with the node.
+  std::vector<ValueType> inputs = {};  ///< The types of the inputs.
+  std::vector<Dependence> given = {};  ///< Per input: its dependence.
+  /// Per output: whether its dependence is needed. Rules may leave out the other outputs.
+  std::vector<bool> read = {};
   /// If an input depends only on constants, returns its value, which is computed at the first request. Otherwise
   /// returns null.
   std::function<const Array*(std::size_t input)> known;

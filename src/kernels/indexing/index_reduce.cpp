@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-[[noreturn]] void out_of_range(std::int64_t index, std::int64_t position, std::int64_t size) {
+[[noreturn]] void throw_out_of_range(std::int64_t index, std::int64_t position, std::int64_t size) {
   throw Error("index " + std::to_string(index) + " (at flat position " + std::to_string(position) +
               ") is out of range: the axis has size " + std::to_string(size));
 }
@@ -56,7 +56,7 @@ Kernel combining(const KernelForm& form, bool whole, const Combine& combine) {
   return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
     const auto* indices = in<std::int64_t>(arguments, 1);
     for (std::int64_t i = 0; i < indexed; ++i)
-      if (indices[i] < 0 || indices[i] >= slices.size) out_of_range(indices[i], i, slices.size);
+      if (indices[i] < 0 || indices[i] >= slices.size) throw_out_of_range(indices[i], i, slices.size);
     const T* part = in<T>(arguments, 2);
     T* to = out<T>(arguments, 0);
     const std::size_t bytes = static_cast<std::size_t>(slices.outer * slices.size * slices.inner) * sizeof(T);
@@ -85,7 +85,7 @@ Kernel make_checked_indices(const KernelForm& form) {
       auto* checked = out<std::int64_t>(arguments, 0);
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t each = indices[i];
-        if (each < least || each >= size) out_of_range(each, i, size);
+        if (each < least || each >= size) throw_out_of_range(each, i, size);
         checked[i] = each < 0 ? each + size : each;
       }
     }};

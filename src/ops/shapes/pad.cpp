@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-[[noreturn]] void too_long(const Shape& shape, std::size_t axis, const std::string& by) {
+[[noreturn]] void refuse_length(const Shape& shape, std::size_t axis, const std::string& by) {
   throw ShapeError(by + " make axis " + std::to_string(axis) + " of " + to_string(shape) + " longer than 2^63 - 1");
 }
 
@@ -31,8 +31,8 @@ const Op& pad_op() {
             for (std::size_t i = 0; fits && i < shape.size(); ++i) {
               fits = before[i] >= 0 && after[i] >= 0;
               if (fits && !(checked_add(shape[i], before[i]) && checked_add(shape[i], after[i])))
-                too_long(call.shape(0), i,
-                         "before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)));
+                refuse_length(call.shape(0), i,
+                              "before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)));
             }
             if (!fits)
               throw ShapeError("before " + to_string(Attribute(before)) + " and after " + to_string(Attribute(after)) +
@@ -129,7 +129,7 @@ Shape repeated(const std::vector<std::int64_t>& repeats, const Shape& shape) {
   for (std::size_t i = 0; fits && i < shape.size(); ++i) {
     fits = repeats[i] >= 0;
     if (fits && !checked_multiply(result[i], repeats[i]))
-      too_long(shape, i, "repeats " + to_string(Attribute(repeats)));
+      refuse_length(shape, i, "repeats " + to_string(Attribute(repeats)));
   }
   if (!fits)
     throw ShapeError("repeats " + to_string(Attribute(repeats)) +
