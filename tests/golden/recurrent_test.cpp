@@ -19,7 +19,7 @@ struct Kind {
 const std::string one_way = R"json({
   "xtape": 2,
   "name": "layer",
-  "use": ["blocks/recurrent.json", "blocks/linear.json"],
+  "use": ["blocks/recurrent.json"],
   "model": {
     "modules": {"layer": {KIND, "units": 4, "in": 3}},
     "functions": {
@@ -36,7 +36,7 @@ const std::string one_way = R"json({
 const std::string both_ways = R"json({
   "xtape": 2,
   "name": "layers",
-  "use": ["blocks/recurrent.json", "blocks/linear.json"],
+  "use": ["blocks/recurrent.json"],
   "model": {
     "modules": {
       "forward": {KIND, "units": 4, "in": "(3, 8)[index]", "repeat": 2},

@@ -214,6 +214,9 @@ class Reader {
     for (const Definition::Used& each : definition.used)
       for (const auto& block : each.file->blocks) used.emplace_back(block->name, block->node);
     read_blocks(definition, merged(with_changes(nodes), "blocks", "", used));
+    for (const auto& block : definition.blocks) definition.reachable.insert(block->name);
+    for (const Definition::Used& each : definition.used)
+      definition.reachable.insert(each.file->reachable.begin(), each.file->reachable.end());
     read_model_of(definition, nodes);
     for (const JsonNode& node : nodes)
       if (node.has("defaults")) read_defaults(definition, node.at("defaults").owned_by("defaults"));

@@ -44,12 +44,18 @@ class Checker {
     locals_ = locals;
   }
 
-  /// Checks an expression whose value is the name of a block or an initialiser.
-  void choice(const Line& line, const char* what, const Names& more = {}) {
+  /// Checks an expression whose value is the name of a block or an initialiser. `exists` says whether there is one.
+  template <class Exists>
+  void choice(const Line& line, const std::string& what, const Exists& exists, const Names& more = {}) {
     VisibleNames visible = names_;
     visible.recording = false;
-    if (line.value.form == Form::name && more.count(line.text) == 0 && visible.of(line.value.text) == Meaning::unknown)
-      fail(line.location, visible.unknown(line.value.text, {}, what));
+    const std::string& name = line.value.text;
+    const Meaning meaning = visible.of(name);
+    const bool free = line.value.form == Form::name && more.count(name) == 0 &&
+                      (meaning == Meaning::unknown || meaning == Meaning::definition);
+    if (free && !exists(name))
+      fail(line.location, "there is no " + what + " '" + name + "'" +
+                              did_you_mean(name, what == "block" ? names_.home->block_names() : initialiser_names()));
     setting(line, more);
   }
 
@@ -166,7 +172,9 @@ void check_module(Checker& checker, const ModuleSpec& module) {
   const Names& more = module.repeat ? index : Names{};
   for (const auto* line : {&module.repeat, &module.when})
     if (*line) checker.setting(**line);
-  if (!module.given) checker.choice(module.block, "block", more);
+  if (!module.given)
+    checker.choice(
+        module.block, "block", [&](const auto& name) { return module.home->find_block(name); }, more);
   for (const auto& [name, line] : module.settings) {
     // A plain name may refer to a supplied module. Building the modules checks it.
     line.value.form == Form::name ? checker.plain(line) : checker.setting(line, more);
@@ -179,7 +187,7 @@ void check_shared(Checker& checker, const Block& block) {
     if (block.parameters[i].initial) checker.setting(*block.parameters[i].initial, {}, i);
   for (const WeightSpec& weight : block.weights) {
     for (const Line& line : weight.shape) checker.setting(line);
-    if (!weight.value) checker.choice(weight.init, "initialiser");
+    if (!weight.value) checker.choice(weight.init, "initialiser", initialiser_settings);
     for (const auto& [name, line] : weight.settings) checker.setting(line);
     if (weight.when) checker.setting(*weight.when);
   }

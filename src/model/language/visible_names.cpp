@@ -30,7 +30,7 @@ Meaning VisibleNames::of(const std::string& name) const {
   if (recording && name == training) return Meaning::training;
   if (name == pi) return Meaning::pi;
   const bool named =
-      !recording && home != nullptr && (home->find_block(name) != nullptr || initialiser_settings(name) != nullptr);
+      !recording && home != nullptr && (home->reachable.count(name) != 0 || initialiser_settings(name) != nullptr);
   return named ? Meaning::definition : Meaning::unknown;
 }
 
@@ -61,18 +61,17 @@ std::vector<std::string> VisibleNames::values() const {
   return names;
 }
 
-std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals,
-                                  const char* what) const {
+std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals) const {
   std::vector<std::string> known = values();
   known.insert(known.end(), locals.begin(), locals.end());
   known.insert(known.end(), {"true", "false", "none", "inf"});
-  if (!recording && home != nullptr)
-    for (const auto& names : {home->block_names(), initialiser_names()})
-      known.insert(known.end(), names.begin(), names.end());
+  if (!recording && home != nullptr) {
+    known.insert(known.end(), home->reachable.begin(), home->reachable.end());
+    for (const std::string& initialiser : initialiser_names()) known.push_back(initialiser);
+  }
   const std::string meant = did_you_mean(name, known);
-  const bool may_be_text = meant.empty() && !recording && what == nullptr;
-  return (what == nullptr ? "unknown name" : std::string("there is no ") + what) + " '" + name + "'" + meant +
-         (may_be_text ? "; write text in quotes: \"'" + name + "'\"" : "");
+  const bool may_be_text = meant.empty() && !recording;
+  return "unknown name '" + name + "'" + meant + (may_be_text ? "; write text in quotes: \"'" + name + "'\"" : "");
 }
 
 std::string VisibleNames::unknown_callee(const std::string& name) const {

@@ -50,10 +50,8 @@ struct VisibleNames {
   std::vector<std::string> values() const;
 
   // Error messages with the nearest name. Both the check before a recording and the recording use them.
-  /// Returns the error for a name that is neither in `locals` nor known to `of`. `what` is the kind of thing that the
-  /// name should be, such as "block"; null: any.
-  std::string unknown(const std::string& name, const std::vector<std::string>& locals,
-                      const char* what = nullptr) const;
+  /// Returns the error for a name that is neither in `locals` nor known to `of`.
+  std::string unknown(const std::string& name, const std::vector<std::string>& locals) const;
   std::string unknown_callee(const std::string& name) const;
 };
 
