@@ -183,7 +183,7 @@ SingleNode single_node(const Tape& like, const Node& node, const std::vector<Arr
   for (const Array& operand : operands) ids.push_back(add_parameter(single.tape, std::to_string(ids.size()), operand));
   if (node.op->is_source()) return {single.tape, {single.tape.var(ids.at(0))}};
   Node copy = node;
-  copy.inputs = std::move(ids);
+  copy.inputs = ids;
   copy.fused = false;  // the node is played unchanged, not expanded and fused again
   const std::int32_t index = single.tape.append(std::move(copy)).node;
   for (std::size_t k = 0; k < node.outputs.size(); ++k)

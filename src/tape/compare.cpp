@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "tape/node_text.hpp"
@@ -13,7 +14,8 @@ bool same_bits(const Array& a, const Array& b) {
 
 bool same_attribute(const Attribute& a, const Attribute& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
-  return x != nullptr && y != nullptr ? std::memcmp(x, y, sizeof *x) == 0 : a == b;  // memcmp: NaN equals NaN
+  return x != nullptr && y != nullptr ? std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y)
+                                      : a == b;  // a NaN equals itself
 }
 
 /// Describes the first attribute that differs. Returns "" if all attributes are equal.

@@ -16,11 +16,7 @@ bool is_kept(const Node& node) {
 }  // namespace
 
 ScanStep::ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments)
-    : outer_(std::move(outer)),
-      step_(std::move(step)),
-      length_(length),
-      reverse_(reverse),
-      segments_(std::move(segments)) {
+    : outer_(outer), step_(step), length_(length), reverse_(reverse), segments_(std::move(segments)) {
   const auto whole = [&](std::int64_t steps) { return steps >= length_; };
   segments_.erase(std::remove_if(segments_.begin(), segments_.end(), whole), segments_.end());
 }

@@ -2,6 +2,7 @@
 #include "ops/shapes/creation.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
@@ -151,7 +152,7 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
   op.attributes = {
       {"axis", AttributeType::integer, "The axis of the argument that has the positions.", std::int64_t{-1}}};
   op.attributes.insert(op.attributes.end(), more.begin(), more.end());
-  op.shape = [type](const OpCall& call) -> std::vector<ValueType> {
+  op.shape = [type = std::move(type)](const OpCall& call) -> std::vector<ValueType> {
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
   };
   op.expand = [meaning](const ExpandCall& call) {
