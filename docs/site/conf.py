@@ -30,12 +30,12 @@ suppress_warnings = ["misc.highlighting_failure"]  # of code with `…`
 
 # The pages below a page, in the order of the navigation.
 pages_below = {
-    "definitions": "language blocks modules files states published_weights mapping adapters",
-    "models": "language_models encoder_decoders encoders vision recurrent blocks",
-    "recipes": "data text tables images model functions batches optimisation privacy runs commands examples",
-    "ops": "elementwise activations reductions creation random shapes products indexing order linear_algebra convolution resampling"
+    "reference/definitions": "language blocks modules files states published_weights mapping adapters",
+    "reference/models": "language_models encoder_decoders encoders vision recurrent blocks",
+    "reference/recipes": "data text tables images model functions batches optimisation privacy runs commands examples",
+    "reference/ops": "elementwise activations reductions creation random shapes products indexing order linear_algebra convolution resampling"
            " losses control internal",
-    "architecture": "walkthrough array tape ops grad rewrite kernels player optim ranks nn inspect text model decode train onnx cli",
+    "architecture": "walkthrough base tape ops grad rewrite kernels player functions optim ranks nn inspect data model decode train onnx cli",
 }
 
 
@@ -43,7 +43,7 @@ def add_below(app, page, source):
     """A page that has pages below it gets their list, which is not shown."""
     names = app.config.pages_below.get(page, "").split()
     if names:
-        source[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(f"{page}/{name}" for name in names) + "\n```\n"
+        source[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(f"{pathlib.PurePath(page).name}/{name}" for name in names) + "\n```\n"
 
 
 def beside_docs(app, env, node, contnode):

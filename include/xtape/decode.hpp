@@ -128,7 +128,7 @@ struct Hypothesis {
   std::int32_t end = -1;       ///< The end token, or -1.
 };
 
-/// Returns the best targets for each of `sources`, by beam search (docs/decoding.md). The model's function
+/// Returns the best targets for each of `sources`, by beam search (docs/how_to/decoding.md). The model's function
 /// logits(source, tokens) maps int64 [b, s], padded on the right, and int64 [b, t] to floats [b, t, classes]. Returns
 /// up to n_best hypotheses per source: first the finished ones, then the others, both by descending score. Batching
 /// changes scores only by rounding. Throws Error if an option is out of range, a source is empty, a logit is NaN or

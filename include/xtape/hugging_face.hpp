@@ -1,5 +1,5 @@
 /// Reads and writes model folders of the Hugging Face Hub: config.json, model.safetensors and the tokenizer files. The
-/// entry "hugging_face" of a definition (docs/definitions.md) maps the definition to such folders.
+/// entry "hugging_face" of a definition (docs/reference/definitions.md) maps the definition to such folders.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 /// Models defined in JSON: loads definitions, records their functions on tapes, plays them, and gives access to weights
-/// by name. docs/definitions.md is the reference of the language.
+/// by name. docs/reference/definitions.md is the reference of the language.
 #pragma once
 
 #include <cstdint>
@@ -173,8 +173,8 @@ class Model {
   /// finite (int8) or out of range (bfloat16 and float16).
   void store_weights_as(Dtype dtype);
   /// Returns the weights in the form that other programs expect. The "export" expressions of blocks merge weights, for
-  /// example low-rank adapters into their base weights (docs/definitions.md). All other weights share their arrays with
-  /// weights(). Throws DefinitionError if an expression fails.
+  /// example low-rank adapters into their base weights (docs/reference/definitions.md). All other weights share their
+  /// arrays with weights(). Throws DefinitionError if an expression fails.
   Store exported_weights() const;
   std::int64_t parameter_count() const;        ///< The number of elements of all weights.
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.

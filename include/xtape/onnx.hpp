@@ -1,6 +1,6 @@
 /// Reads ONNX files as models: opens a file, records it on a tape, gives access to its weights by name. Also exports
-/// tapes to ONNX files. The library xtape-onnx contains these functions. It needs only xtape-core. docs/onnx.md lists
-/// the supported operators.
+/// tapes to ONNX files. The library xtape-onnx contains these functions. It needs only xtape-core. docs/how_to/onnx.md
+/// lists the supported operators.
 #pragma once
 
 #include <cstdint>

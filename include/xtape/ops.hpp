@@ -1,5 +1,5 @@
-/// The ops as C++ functions, with the names and the argument order of NumPy and PyTorch. docs/ops.md leads to every
-/// formula and attribute.
+/// The ops as C++ functions, with the names and the argument order of NumPy and PyTorch. docs/reference/ops.md leads to
+/// every formula and attribute.
 ///
 /// Each function records a call on the tape of its arguments. Operands of different dtypes are promoted (see `apply` in
 /// tape.hpp). "float" below means that integers and bool become the tape's default dtype unless an operand is a float.

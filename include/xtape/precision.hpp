@@ -7,7 +7,7 @@
 namespace xtape {
 
 /// The precision to which float32 products may round their operands. Sums and all other ops stay in float32. Products
-/// round only where it is faster. docs/precision.md has the table.
+/// round only where it is faster. docs/reference/precision.md has the table.
 enum class Precision : std::uint8_t {
   float32,  ///< No rounding. Results are as exact as those of float32 arithmetic.
   bf16x3,   ///< The sum of two bfloat16 numbers, with 16 bits. A product takes three bfloat16 products.

@@ -37,7 +37,7 @@ struct HostNetwork {
   double latency = 5e-5;      ///< The seconds that a message takes from one host to another.
 };
 
-/// The expected time of an update on several hosts, in seconds. docs/distributed.md derives it.
+/// The expected time of an update on several hosts, in seconds. docs/how_to/distributed.md derives it.
 struct UpdatePrediction {
   double plays = 0;           ///< Forward and backward plays of the rank with the most shards.
   double reduce_scatter = 0;  ///< Sending gradients, mostly during the plays.

@@ -1,4 +1,4 @@
-/// Recipes: the files that describe a training. docs/recipes.md describes their keys.
+/// Recipes: the files that describe a training. docs/reference/recipes.md describes their keys.
 #pragma once
 
 #include <cstdint>

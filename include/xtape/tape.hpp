@@ -63,7 +63,7 @@ struct Node {
 };
 
 /// The purpose of the tape. Only mode train records dropout. In mode predict, shift_right returns its input. If there
-/// is a past, positions, causal_mask, cache and scan behave differently, too (docs/decoding.md).
+/// is a past, positions, causal_mask, cache and scan behave differently, too (docs/how_to/decoding.md).
 enum class Mode : std::uint8_t { train, eval, predict };
 const char* name_of(Mode mode);            ///< "train", "eval", "predict".
 Mode mode_named(const std::string& name);  ///< The inverse of name_of. Throws Error with a list of the valid names.
@@ -257,10 +257,10 @@ class Tape {
   /// this site. A site without a scope gets an empty scope.
   Guard in_site(const Site& site);
 
-  /// Writes the tape to the folder `path` (docs/tapes.md). tape.json contains the nodes, arrays.safetensors the arrays
-  /// of constants and parameters. `outputs` are the named results of the saved tape. The same tape always gives the
-  /// same bytes. Replaces a saved tape at `path`. After a crash, the folder is either the complete old tape or the
-  /// complete new tape.
+  /// Writes the tape to the folder `path` (docs/reference/tapes.md). tape.json contains the nodes, arrays.safetensors
+  /// the arrays of constants and parameters. `outputs` are the named results of the saved tape. The same tape always
+  /// gives the same bytes. Replaces a saved tape at `path`. After a crash, the folder is either the complete old tape
+  /// or the complete new tape.
   ///
   /// Throws HandleError if a var belongs to another tape. Throws Error if an op is not in the tape's table or a name is
   /// not UTF-8. Throws FileError if the folder cannot be written, `path` is not a saved tape, or the folder has other

@@ -65,8 +65,9 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 /// files that a folder has determines the class: a published tokenizer.json gives a PublishedTokenizer; tokenizer.model
 /// or spiece.model gives a SentencePieceTokenizer; vocab.json with merges.txt gives GPT-2's PublishedTokenizer;
 /// vocab.txt gives BERT's PublishedTokenizer. tokenizer_config.json, added_tokens.json, special_tokens_map.json,
-/// config.json and generation_config.json add tokens and give the special tokens (docs/definitions.md). Throws
-/// FileError if a file is missing, damaged or not part of a tokenizer, or if an added token contradicts the vocabulary.
+/// config.json and generation_config.json add tokens and give the special tokens (docs/reference/definitions.md).
+/// Throws FileError if a file is missing, damaged or not part of a tokenizer, or if an added token contradicts the
+/// vocabulary.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 /// Loads the tokenizer of a folder for the texts of its decoder, which start with config.json's decoder_start_token_id.
 std::unique_ptr<Tokenizer> load_target_tokenizer(const std::string& folder);

@@ -1,4 +1,4 @@
-/// Runs: trainings from recipes, with their checkpoints, in directories. docs/recipes.md describes the files.
+/// Runs: trainings from recipes, with their checkpoints, in directories. docs/reference/recipes.md describes the files.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ class Run {
   /// Opens a run with the weights of the chosen checkpoint, by default the last. Before the first checkpoint, the run
   /// has its initial weights. `settings` change the recipe for this process only, unless it trains. Throws FileError if
   /// there is no such run or checkpoint, DefinitionError if a setting changes a key that a run keeps, such as a
-  /// hyper-parameter (docs/recipes.md).
+  /// hyper-parameter (docs/reference/recipes.md).
   static Run open(const std::string& directory, const std::vector<Setting>& settings = {},
                   const CheckpointChoice& checkpoint = {}, const std::shared_ptr<Communicator>& communicator = nullptr);
   /// Opens a run to continue its training, and locks it. trainer() continues from the chosen checkpoint and sets aside

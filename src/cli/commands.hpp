@@ -106,7 +106,7 @@ std::pair<CLI::App&, Arguments&> add_command(CLI::App& program, const std::strin
 inline constexpr const char* built_without_onnx =
     "this program was built without xtape-onnx, which reads and writes ONNX files: install libprotozero-dev and build "
     "it "
-    "in a new folder, as docs/installing.md says";
+    "in a new folder, as docs/how_to/installing.md says";
 
 /// Calls add_NAME for every command listed in src/cli/meson.build, in that order, and puts it into its group.
 void add_commands(CLI::App& program);

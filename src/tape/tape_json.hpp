@@ -1,4 +1,4 @@
-/// Tapes as JSON text: the file tape.json of a saved tape. docs/tapes.md describes the format.
+/// Tapes as JSON text: the file tape.json of a saved tape. docs/reference/tapes.md describes the format.
 #pragma once
 
 #include <optional>

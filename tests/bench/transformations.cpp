@@ -1,5 +1,5 @@
-// The time of transformations (docs/transformations.md) on a network of three layers, in milliseconds. Each is a play
-// of its own; transformations.py compares them with JAX and PyTorch.
+// The time of transformations (docs/reference/transformations.md) on a network of three layers, in milliseconds. Each
+// is a play of its own; transformations.py compares them with JAX and PyTorch.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

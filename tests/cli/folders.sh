@@ -41,7 +41,7 @@ holds "what is in several files or two bytes is in one file of four" \
 # ONNX files, if the program was built with xtape-onnx. Else each use says how to get such a program.
 "$xtape" export folder whole.onnx --function logits --with b=1,t=6 >out 2>err
 if grep -q "built without xtape-onnx" err; then
-  cure="built without xtape-onnx, .*: install libprotozero-dev and build it in a new folder, as docs/installing.md says$"
+  cure="built without xtape-onnx, .*: install libprotozero-dev and build it in a new folder, as docs/how_to/installing.md says$"
   touch some.onnx
   expect 2 "" "$cure" export folder whole.onnx --function logits --with b=1,t=6
   expect 1 "" "$cure" ops --onnx

@@ -88,12 +88,12 @@ holds "the changelog begins with this version" grep -q -m1 "^## $version\b" <<<"
 echo '{"xtape": 0}' >old.json
 expect 2 "" "reads definitions of version [0-9]+" check old.json
 format=$(sed -n 's/.*definitions of version \([0-9]*\).*/\1/p' err)
-holds "the reference says the version of definitions" grep -q "^| .xtape. | The version of the format: $format[.]" "$source/docs/definitions/files.md"
+holds "the reference says the version of definitions" grep -q "^| .xtape. | The version of the format: $format[.]" "$source/docs/reference/definitions/files.md"
 holds "installed definitions have it" [ -z "$(grep -L "\"xtape\": $format," "$source"/models/*.json "$source"/models/{blocks,functions}/*.json)" ]
 sed 's/"xtape": 2/"xtape": 0/' "$source/models/recipes/adder.json" >old.json
 expect 2 "" '"?xtape"?.* must be [0-9]+' train old.json --out run
 recipe=$(grep -o 'must be [0-9]*' err | grep -o '[0-9]*$')
-holds "docs/recipes.md states the version of recipes" grep -q "^| .xtape. | $recipe | required | no | $recipe, the version" "$source/docs/recipes.md"
+holds "docs/reference/recipes.md states the version of recipes" grep -q "^| .xtape. | $recipe | required | no | $recipe, the version" "$source/docs/reference/recipes.md"
 
 plain=$("$xtape" --version)
 holds "OPENBLAS_CORETYPE is ignored" [ "$(OPENBLAS_CORETYPE=Haswell "$xtape" --version)" = "$plain" ]

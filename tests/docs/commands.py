@@ -1,9 +1,9 @@
-"""The commands of the program: each has a section in docs/program.md, with an example whose output is compared."""
+"""The commands of the program: each has a section in docs/reference/program.md, with an example whose output is compared."""
 import re, subprocess
 
 from snippets import snippets_of
 
-PAGE = "docs/program.md"
+PAGE = "docs/reference/program.md"
 
 
 def commands(program):

@@ -1,9 +1,9 @@
-"""The keys of definitions, from the readers in src. A table of the pages of docs/definitions begins with the comment
+"""The keys of definitions, from the readers in src. A table of the pages of docs/reference/definitions begins with the comment
 `<!-- keys: TABLE -->`. Its last column is written by hand, and kept. usage: definition_keys.py SOURCE_ROOT, which writes
 the tables again"""
 import pathlib, re, sys
 
-PAGES = "docs/definitions"
+PAGES = "docs/reference/definitions"
 # Where a reader lists its keys: the first list of texts after these words.
 READERS = {
     "file": ("model/definition/definition.cpp", "node.only("),

@@ -42,7 +42,7 @@ def of_recipe(folder, name, file):
     return [first_sentence(file["about"]), f"`{definition(file)}`"]
 
 
-GALLERIES = {"docs/models.md": ("models", of_model), "docs/recipe_gallery.md": ("models/recipes", of_recipe)}
+GALLERIES = {"docs/reference/models.md": ("models", of_model), "docs/reference/recipe_gallery.md": ("models/recipes", of_recipe)}
 
 
 def generated(source, page):

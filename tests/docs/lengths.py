@@ -2,7 +2,7 @@
 of a cell of any table."""
 import re
 
-PAGES = ("docs/recipes.md", "docs/recipes/*.md", "docs/definitions.md", "docs/definitions/*.md")
+PAGES = ("docs/reference/recipes.md", "docs/reference/recipes/*.md", "docs/reference/definitions.md", "docs/reference/definitions/*.md")
 WORDS, CELL = 1500, 25
 FENCE = re.compile(r"^ *(```+)[^\n]*\n.*?^ *\1$", re.M | re.S)
 GENERATED = re.compile(r"^<!-- keys.*?^<!-- end of keys -->", re.M | re.S)

@@ -3,7 +3,7 @@
 writes the tables again"""
 import pathlib, re, subprocess, sys
 
-PAGES = ("docs/recipes.md", "docs/recipes/*.md")
+PAGES = ("docs/reference/recipes.md", "docs/reference/recipes/*.md")
 TABLE = re.compile(r"^(<!-- keys of ([\w. ]+?)(?:: ([\w ]+))? -->)\n.*?^<!-- end of keys -->", re.M | re.S)
 
 

@@ -1,9 +1,9 @@
 """The reference: which page has which public header, which names have a comment, and the pages of the ops.
-usage: reference.py SOURCE_ROOT [PROGRAM], which writes docs/ops.md and docs/ops"""
+usage: reference.py SOURCE_ROOT [PROGRAM], which writes docs/reference/ops.md and docs/reference/ops"""
 import pathlib, re, subprocess, sys, textwrap
 
 ENTRY = re.compile(r"^\.\. doxygenfile:: include/xtape/(\S+)$", re.M)
-PAGE, FOLDER = "docs/ops.md", "docs/ops"
+PAGE, FOLDER = "docs/reference/ops.md", "docs/reference/ops"
 INDEX = ("core.hpp", "xtape.hpp")  # they only include others
 # The pages of the ops: their titles, and what declares their ops: headers of include/xtape/ops, and parts of ops.hpp.
 FAMILIES = {
@@ -35,7 +35,7 @@ def misplaced(source):
     """Public headers that are on no page of the reference or on several, and entries without a header."""
     include = source / "include" / "xtape"
     headers = {str(file.relative_to(include)) for file in include.rglob("*.hpp")} - set(INDEX)
-    listed = [name for page in sorted((source / "docs" / "reference").glob("*.rst")) for name in ENTRY.findall(page.read_text())]
+    listed = [name for page in sorted((source / "docs" / "reference" / "cpp").glob("*.rst")) for name in ENTRY.findall(page.read_text())]
     return sorted([f"include/xtape/{name} is on no page" for name in headers - set(listed)] +
                   [f"{name} is no public header" for name in set(listed) - headers] +
                   [f"{name} is on several pages" for name in set(listed) if listed.count(name) > 1])

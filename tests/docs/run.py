@@ -42,8 +42,8 @@ def test_reference(source, program):
     wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
     wrong += recipe_keys.faults(source, program) + definition_keys.wrong(source) + gallery.faults(source) + lengths.faults(source)
     pages = {**reference.pages(source, program), speed.PAGE: speed.page(source)}
-    wrong += [f"docs/ops/{file.name} is no page of a family" for file in (source / "docs" / "ops").iterdir()
-              if f"docs/ops/{file.name}" not in pages]
+    wrong += [f"{reference.FOLDER}/{file.name} is no page of a family" for file in (source / reference.FOLDER).iterdir()
+              if f"{reference.FOLDER}/{file.name}" not in pages]
     for page, text in pages.items():
         if text != read(source, page):
             wrong.append(f"{page} is not what its script in tests/docs writes")

@@ -1,9 +1,9 @@
-"""The bar chart docs/images/speed.svg of the first table of docs/performance.md. A cell `0.39 (12.1/30.7)` has a ratio and the
+"""The bar chart docs/images/speed.svg of the first table of docs/explanation/performance.md. A cell `0.39 (12.1/30.7)` has a ratio and the
 times of xtape and of PyTorch. usage: speed.py SOURCE_ROOT, which draws the picture again"""
 import html, pathlib, re, sys
 
 PAGE = "docs/images/speed.svg"
-TABLE = "docs/performance.md"
+TABLE = "docs/explanation/performance.md"
 CELL = re.compile(r"([\d.]+) \(([\d.]+)/([\d.]+)\)$")
 COLOURS = ("#08519c", "#9ecae1", "#e08214", "#35978f")  # told apart by the colour-blind, and in grey
 WIDTH, LEFT, SCALE = 720, 190, 440  # of the picture, of the names, and of the ratio 1

@@ -63,7 +63,7 @@ TEST_CASE("the document's example plays, and the document lists the operators") 
   CHECK(player.value<float>(y[0])(0, 0) == 14);
   CHECK(player.value<float>(y[0])(1, 0) == 32);
 
-  std::ifstream document(source_root() + "/docs/onnx.md");
+  std::ifstream document(source_root() + "/docs/how_to/onnx.md");
   std::set<std::string> listed;
   for (std::string line; std::getline(document, line);)
     if (line.rfind("| ", 0) == 0)

@@ -83,7 +83,7 @@ TEST_CASE("the document's example of writing, and its list of ops that have oper
   save_onnx_weights(tuned, path, model.weights());
   CHECK(played<float>(open_onnx(tuned), xt::ones<float>({2, 3})) == played<float>(model, xt::ones<float>({2, 3})));
 
-  std::ifstream document(source_root() + "/docs/onnx.md");
+  std::ifstream document(source_root() + "/docs/how_to/onnx.md");
   std::set<std::string> listed;
   for (std::string line; std::getline(document, line);) {
     if (line != "These ops are written by operators:") continue;

@@ -103,11 +103,11 @@ class Entry {
   std::vector<std::string> lacks_;
 };
 
-/// The text of the pages of docs/ops.
+/// The text of the pages of docs/reference/ops.
 const std::string& pages() {
   static const std::string text = [] {
     std::ostringstream all;
-    for (const auto& page : std::filesystem::directory_iterator(source_root() + "/docs/ops"))
+    for (const auto& page : std::filesystem::directory_iterator(source_root() + "/docs/reference/ops"))
       all << std::ifstream(page.path()).rdbuf();
     return all.str();
   }();
@@ -137,10 +137,11 @@ std::vector<std::string> lacks(const Op& op) {
   const auto found = golden.find(op.name);
   const bool enough = found != golden.end() && found->second >= 20;
   if (enough ? has_reason(op) : !(has_reason(op) || op.random || op.name.ends_with("_grad")))
-    all.push_back("20 cases of PyTorch in tests/golden/scripts/many, or else a reason in tests/support/table_coverage.cpp");
+    all.push_back(
+        "20 cases of PyTorch in tests/golden/scripts/many, or else a reason in tests/support/table_coverage.cpp");
   if (!op.shape || !op_samples::find_sample(op))
     all.push_back("a valid call: trials find none, so add a row to tests/support/op_samples.hpp");
-  if (!has_page(op)) all.push_back("a page in docs/ops as it is: python3 tests/docs/reference.py .");
+  if (!has_page(op)) all.push_back("a page in docs/reference/ops as it is: python3 tests/docs/reference.py .");
   return all;
 }
 
@@ -177,5 +178,5 @@ TEST_CASE("one message has everything that an op lacks") {
   - a gradcheck that passed, in its tests
   - 20 cases of PyTorch in tests/golden/scripts/many, or else a reason in tests/support/table_coverage.cpp
   - a valid call: trials find none, so add a row to tests/support/op_samples.hpp
-  - a page in docs/ops as it is: python3 tests/docs/reference.py .)");
+  - a page in docs/reference/ops as it is: python3 tests/docs/reference.py .)");
 }

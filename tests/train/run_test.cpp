@@ -255,7 +255,7 @@ TEST_CASE("what gives weights and cursor their meaning cannot change in a run") 
       (where +
        "/recipe.json, --set hyper.slope: 'hyper.slope' has its default in this run and cannot become 2: the run's "
        "weights belong to the model of its definition.json. A new run can have another value; "
-       "docs/recipes/runs.md says which keys may change")
+       "docs/reference/recipes/runs.md says which keys may change")
           .c_str(),
       DefinitionError);
   CHECK_THROWS_WITH_AS(

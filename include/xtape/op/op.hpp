@@ -1,6 +1,6 @@
 /// Ops and the op table. The table contains all information about an op, for recording, gradients, playing, printing,
 /// the JSON language, the reference page and the tests of all ops. Users can define ops in the same way as the library:
-/// docs/adding_an_op.md.
+/// docs/how_to/adding_an_op.md.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
 /// Activation functions of floats, elementwise except for glu, with PyTorch's names, argument order and defaults. All
-/// are compositions of other ops, and players fuse these compositions. docs/ops/activations.md has the formulas.
+/// are compositions of other ops, and players fuse these compositions. docs/reference/ops/activations.md has the
+/// formulas.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 /// Convolution, pooling and the norms of convolutional networks, as C++ functions with PyTorch's names and argument
-/// order. Arrays have PyTorch's layout: [batch, channels, spatial axes]. docs/ops/convolution.md has the formulas.
+/// order. Arrays have PyTorch's layout: [batch, channels, spatial axes]. docs/reference/ops/convolution.md has the
+/// formulas.
 ///
 /// An argument of type PerAxis is a list with a number for each spatial axis, or a single number for all spatial axes.
 /// All functions throw ShapeError, DtypeError, HandleError and Error like those of ops.hpp. After an error, nothing is

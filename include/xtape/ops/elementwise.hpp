@@ -1,6 +1,7 @@
-/// More elementwise functions, with names and argument order of NumPy and PyTorch. docs/ops/elementwise.md has the
-/// formulas. The functions broadcast, convert, record and throw like those of xtape/ops.hpp. float32 results are
-/// computed in double and rounded once, except for compositions of other ops (lerp and the functions that return bool).
+/// More elementwise functions, with names and argument order of NumPy and PyTorch. docs/reference/ops/elementwise.md
+/// has the formulas. The functions broadcast, convert, record and throw like those of xtape/ops.hpp. float32 results
+/// are computed in double and rounded once, except for compositions of other ops (lerp and the functions that return
+/// bool).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// More indexing ops and permutations of elements, with PyTorch's names and argument order, or NumPy's or JAX's if
-/// PyTorch has no such function. docs/ops/indexing.md has the formulas.
+/// PyTorch has no such function. docs/reference/ops/indexing.md has the formulas.
 ///
 /// Indices are int32 or int64. Negative indices count from the end. Playing throws Error if an index is outside [-size,
 /// size). All functions throw ShapeError, DtypeError, HandleError and Error like those of ops.hpp. After an error,

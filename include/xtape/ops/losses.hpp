@@ -1,5 +1,5 @@
 /// Losses of floats, with PyTorch's names, formulas and defaults. `reduction` comes right after the operands, except in
-/// ctc_loss. All losses are compositions of other ops; docs/ops/losses.md has the formulas.
+/// ctc_loss. All losses are compositions of other ops; docs/reference/ops/losses.md has the formulas.
 ///
 /// `reduction` is "none", "sum" or "mean". "none" returns the individual losses. "mean" divides their sum by their
 /// number. Input and target broadcast. Errors are those of xtape/ops.hpp. Throws Error if `reduction` is another text.

@@ -1,6 +1,6 @@
-/// More reductions and running reductions. All are compositions of other ops; docs/ops/reductions.md has the formulas.
-/// Axes, `keepdims` and errors follow the reductions in xtape/ops.hpp. There, max and min correspond to PyTorch's amax
-/// and amin.
+/// More reductions and running reductions. All are compositions of other ops; docs/reference/ops/reductions.md has the
+/// formulas. Axes, `keepdims` and errors follow the reductions in xtape/ops.hpp. There, max and min correspond to
+/// PyTorch's amax and amin.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-/// Resampling of images and signals, with PyTorch's names, argument order and conventions. docs/ops/resampling.md has
-/// the formulas. Functions throw ShapeError, DtypeError, HandleError and Error like those of ops.hpp. After an error,
-/// nothing is recorded.
+/// Resampling of images and signals, with PyTorch's names, argument order and conventions.
+/// docs/reference/ops/resampling.md has the formulas. Functions throw ShapeError, DtypeError, HandleError and Error
+/// like those of ops.hpp. After an error, nothing is recorded.
 #pragma once
 
 #include <optional>

@@ -204,5 +204,4 @@ std::pair<Var, Var> call_pair(const char* name, const std::vector<Operand>& oper
     return call_op(#name, {x}, {{#number, number}}); \
   }
 
-
 }  // namespace xtape

@@ -102,9 +102,10 @@ void check_changes(const std::string& directory, const std::string& before, cons
       return change.key == each.key || change.key.starts_with(each.key + ".");
     };
     const auto setting = std::ranges::find_if(settings, of_change);
-    throw DefinitionError(directory + "/recipe.json" + (setting == settings.end() ? "" : ", --set " + setting->key) +
-                          ": " + described(change) + ": " + why +
-                          ". A new run can have another value; docs/recipes/runs.md says which keys may change");
+    throw DefinitionError(
+        directory + "/recipe.json" + (setting == settings.end() ? "" : ", --set " + setting->key) + ": " +
+        described(change) + ": " + why +
+        ". A new run can have another value; docs/reference/recipes/runs.md says which keys may change");
   }
 }
 
