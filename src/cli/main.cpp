@@ -78,7 +78,7 @@ std::string hint_for(const std::string& word, const CLI::App& command) {
 std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = program.get_subcommands();
   for (const std::string& word : program.remaining(true))
-    if (!chosen.empty() && word.rfind("-", 0) == 0)
+    if (!chosen.empty() && word.starts_with('-'))
       return "there is no option '" + word + "'" + hint_for(word, *chosen.front());
   const std::vector<std::string> left = program.remaining();
   if (!program.get_subcommands().empty() || left.empty()) return error.what();

@@ -294,11 +294,11 @@ bool WriteCall::more_wanted() const {
   return std::find(wanted.begin() + 1, wanted.end(), true) != wanted.end();
 }
 
-std::string WriteCall::add(const std::string& op, Names operands, const WrittenAttributes& attributes) const {
+std::string WriteCall::add(const std::string& op, const Names& operands, const WrittenAttributes& attributes) const {
   return graph.add(op, operands, 1, attributes)[0];
 }
 
-Names WriteCall::add(const std::string& op, Names operands, std::size_t outputs,
+Names WriteCall::add(const std::string& op, const Names& operands, std::size_t outputs,
                      const WrittenAttributes& attributes) const {
   return graph.add(op, operands, outputs, attributes);
 }

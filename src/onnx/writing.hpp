@@ -102,8 +102,9 @@ struct WriteCall : CallAttributes {
   bool more_wanted() const;
 
   // Each function adds a node or an initialiser and returns the name of its value.
-  std::string add(const std::string& op, Names operands, const WrittenAttributes& attributes = {}) const;
-  Names add(const std::string& op, Names operands, std::size_t outputs, const WrittenAttributes& attributes) const;
+  std::string add(const std::string& op, const Names& operands, const WrittenAttributes& attributes = {}) const;
+  Names add(const std::string& op, const Names& operands, std::size_t outputs,
+            const WrittenAttributes& attributes) const;
   std::string cast(const std::string& value, Dtype dtype) const;
   /// Returns the value, cast if its dtype differs.
   std::string cast(const std::string& value, Dtype from, Dtype to) const {
