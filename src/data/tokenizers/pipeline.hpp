@@ -45,7 +45,7 @@ class PreTokenizers {
 
   void words(const Word& text, const TakesWord& take) const { from(0, text, take); }
   /// Returns whether words consist of bytes, which need not be UTF-8. The vocabulary then consists of byte symbols
-  /// (unicode.hpp).
+  /// (utf8.hpp).
   bool by_bytes() const { return by_bytes_; }
 
  private:

@@ -7,7 +7,6 @@
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "data/tokenizers/published.hpp"
-#include "data/tokenizers/unicode.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "train/data/data_kind.hpp"
 
