@@ -111,8 +111,7 @@ const Op& cross_entropy_grad_op() {
             return std::vector<ValueType>{call.inputs[0]};
           },
       .expand = expand_cross_entropy_grad,
-      .lowering = {.kernel = kernel_by_name, .overwrites = {0}},
-      .derivative = {.kept = 1}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
   return entry;
 }
 

@@ -256,7 +256,6 @@ const Op& batch_norm_training_op() {
                  {"weight", Accept::floating, Arity::optional},
                  {"bias", Accept::floating, Arity::optional}},
       .outputs = {"y", "mean", "variance", "rstd"},
-
       .attributes = {epsilon_of_channels()},
       .shape = batch_norm_training_shape,
       .gradient = batch_norm_training_gradient,

@@ -183,8 +183,7 @@ const Op& cumsum_op() {
             return Vars{cumsum(call.cotangent(), call.integer("axis"), !call.flag("reverse"))};
           },
       .batch = batch_along(),
-      .lowering = {.kernel = kernel_by_name, .overwrites = {0}},
-      .derivative = {.kept = 1}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
   return entry;
 }
 }  // namespace
