@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "xtape/op/op.hpp"
 #include "xtape/xtape.hpp"
 
 using namespace xtape;
@@ -183,5 +184,13 @@ TEST_CASE("a product and an embedding's gradient are summed in one array") {
     const Doubles got = each->value<double>(gradient);
     REQUIRE(got.size() == wanted.size());
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got.flat(i) == doctest::Approx(wanted.flat(i)).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("ops that change few elements write over their first input") {
+  // Otherwise the gradient of an embedding needs its memory twice.
+  for (const char* name : {"index_add", "scatter_add", "index_reduce", "scatter_elements", "tril", "triu"}) {
+    CAPTURE(name);
+    CHECK(builtin_ops().at(name).lowering.overwrites == std::vector<int>{0});
   }
 }

@@ -79,7 +79,6 @@ inline Op unary(const UnaryRow& row, const std::vector<InputSpec>& inputs = {{"x
   op.inputs = inputs;
   op.shape = shape;
   op.lowering.tile = tile_by_name;
-
   op.record = row.record;
   op.differentiable = row.gradient != nullptr;
   if (op.differentiable)

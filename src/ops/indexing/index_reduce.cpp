@@ -126,7 +126,7 @@ Op reduction_op(const char* name, const char* doc) {
   op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
     return record_call(tape, self, {inputs[0], cast(inputs[1], Dtype::int64), inputs[2]}, attributes);
   };
-
+  op.lowering.overwrites = {0};
   return op;
 }
 

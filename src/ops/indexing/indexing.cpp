@@ -165,7 +165,7 @@ Op adjoint_op(const char* name, const char* doc) {
   op.doc = doc;
   op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
   op.attributes = axis_attribute();
-
+  op.lowering.overwrites = {0};
   return op;
 }
 

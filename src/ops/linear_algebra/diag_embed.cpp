@@ -137,7 +137,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
     const Var kept = lower ? across - down <= diagonal : across - down >= diagonal;
     return Vars{where(kept, x, zeros(call.tape, {}, x.dtype()))};
   };
-
+  op.lowering.overwrites = {0};
   return op;
 }
 
