@@ -225,5 +225,7 @@ expect 0 "^old.json: 1 functions, " "" check old.json
 expect 0 "order = 'f_i'" "" show old.json --set "order='f_i'" --set activation=gelu
 expect 0 "^old.json, recipe.json: nothing is in the form of an earlier version$" "" check --fix old.json recipe.json
 expect 2 "" "cannot read 'none.json'" check --fix none.json
+echo '{"xtape": 1, "data": {}, "hyper": {}, "definition": 4}' >wrong.json
+expect 0 "^wrong.json, line 1: 1 becomes 2$" "" check --fix wrong.json
 cd ..
 finish

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "mapped.hpp"
 #include "per_example.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
@@ -19,16 +20,6 @@ using namespace xtape;
 namespace {
 /// A loss of weights and one example.
 using Loss = std::function<Var(const Vars& weights, const Vars& example)>;
-
-Array tokens_below(const std::vector<std::size_t>& shape, std::int64_t below) {
-  xt::xarray<std::int64_t> found = xt::zeros<std::int64_t>(shape);
-  std::int64_t i = 0;
-  for (std::int64_t& each : found) {
-    ++i;
-    each = (5 * i + i / 3) % below;
-  }
-  return Array(ArrayView(found));
-}
 
 /// One example of inputs whose examples are axis 0, where `mapped`.
 Vars example_of(const Vars& inputs, const std::vector<bool>& mapped, std::int64_t index) {
@@ -165,15 +156,15 @@ TEST_CASE("per-example: tables that are looked up, also tied to the product of t
   for (const std::size_t rows : {5, 200}) {
     CAPTURE(rows);
     check_examples(language_model(), {filled({rows, 8}), filled({10, 8}), filled({8}), filled({8})},
-                   {tokens_below({4, 6}, 5), tokens_below({4, 6}, 3)});
+                   {mapped::integers({4, 6}, 5), mapped::integers({4, 6}, 3)});
   }
   const Loss columns = [](const Vars& w, const Vars& x) { return sum(tanh(take(w[0], x[0], 1) * x[1])); };
   for (const std::size_t size : {4, 300})
-    check_examples(columns, {filled({3, size, 2})}, {tokens_below({4, 5}, 4), filled({4, 3, 5, 2})});
+    check_examples(columns, {filled({3, size, 2})}, {mapped::integers({4, 5}, 4), filled({4, 3, 5, 2})});
   const Loss one = [](const Vars& w, const Vars& x) { return sum(square(take(w[0], x[0]))); };
-  check_examples(one, {filled({300, 4})}, {tokens_below({4}, 7)});
+  check_examples(one, {filled({300, 4})}, {mapped::integers({4}, 7)});
   const Loss gathered = [](const Vars& w, const Vars& x) { return sum(square(gather(w[0], 1, x[0]))); };
-  check_examples(gathered, {filled({2, 50})}, {tokens_below({4, 2, 3}, 7)});
+  check_examples(gathered, {filled({2, 50})}, {mapped::integers({4, 2, 3}, 7)});
 }
 
 TEST_CASE("per-example: norms, attention and recurrences") {
@@ -202,7 +193,7 @@ TEST_CASE("per-example: norms, attention and recurrences") {
 
 TEST_CASE("per-example: nothing of the size of the weights for each example where there are few rows") {
   const Plan plan = check_examples(language_model(), {filled({3000, 64}), filled({4, 64}), filled({64}), filled({64})},
-                                   {tokens_below({6, 4}, 2000), tokens_below({6, 4}, 2000)});
+                                   {mapped::integers({6, 4}, 2000), mapped::integers({6, 4}, 2000)});
   CHECK(plan.peak_bytes() < 6 * 3000 * 64 * sizeof(double));
 }
 

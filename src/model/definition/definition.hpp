@@ -131,8 +131,7 @@ struct Definition {
   std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null if the entry is missing.
   std::vector<std::unique_ptr<Block>> blocks;
   std::map<std::string, const Block*> block_index;  ///< The blocks by name.
-  std::set<std::string>
-      reachable;  ///< The names of all blocks of this file and of the files that it uses, directly or not.
+  std::set<std::string> reachable;     ///< The blocks of this file and of all files that it uses, directly or not.
   std::unique_ptr<const Block> model;  ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
   Index function_index;
