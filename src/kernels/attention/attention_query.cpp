@@ -44,11 +44,11 @@ class QueryAttention {
  private:
   enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask };  // indices into AttentionPlan::heads
   using Batch = xsimd::batch<T>;
-  static constexpr std::int64_t lanes_each = Batch::size;
-  static constexpr std::int64_t line = 64 / sizeof(T);  // elements per cache line
+  static constexpr std::int64_t width = Batch::size;
+  static constexpr std::int64_t line = 64 / sizeof(T);  // elements of a Line, and of a cache line
   using Row = typename Register<T, Batch::size>::type;
 
-  std::int64_t lanes_of_keys() const { return ceiling(plan_.keys, lanes_each) * lanes_each; }
+  std::int64_t lanes_of_keys() const { return ceiling(plan_.keys, line) * line; }
   std::size_t bytes_of_thread() const {
     return whole_lines(static_cast<std::size_t>(lanes_of_keys() + plan_.width) * sizeof(T));
   }
@@ -80,15 +80,16 @@ class QueryAttention {
   /// Computes the dot products of the query with the keys. Each step computes as many dot products as a register has
   /// lanes.
   void score(const T* q, const T* k, std::int64_t keys, T* scores) const {
-    for (std::int64_t first = 0; first < keys; first += lanes_each) {
+    for (std::int64_t first = 0; first < keys; first += width) {
       Row sums[Batch::size] = {};
-      for (std::int64_t j = 0; j < std::min(lanes_each, keys - first); ++j) {
-        Batch sum(T{0});
+      for (std::int64_t j = 0; j < std::min(width, keys - first); ++j) {
+        Line<T> sum;
+        sum.fill(Batch(T{0}));
         const T* key = k + (first + j) * plan_.k.row;
-        for_lanes<T>(plan_.width, [&](std::int64_t i, const auto& lanes) {
-          sum = xsimd::fma(lanes.load(q + i), lanes.load(key + i), sum);
+        for_lines<T>(plan_.width, [&](std::int64_t i, auto piece, const auto& lanes) {
+          sum[piece] = fused(lanes.load(q + i), lanes.load(key + i), sum[piece]);
         });
-        sum.store_unaligned(reinterpret_cast<T*>(&sums[j]));
+        joined<T>(sum).store_unaligned(reinterpret_cast<T*>(&sums[j]));
       }
       add_rows<T, Batch::size>(sums);
       std::memcpy(scores + first, &sums[0], sizeof(Row));
@@ -98,19 +99,20 @@ class QueryAttention {
   /// Converts scores to exponentials, and returns their sum.
   T weigh(const bool* masked, std::int64_t keys, T* weights) const {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
-    const std::int64_t end = ceiling(keys, lanes_each) * lanes_each;
+    const std::int64_t end = ceiling(keys, line) * line;
     const T scale = static_cast<T>(plan_.scale);
     for (std::int64_t j = 0; j < keys; ++j) weights[j] = masked[j * plan_.mask.column] ? lowest : weights[j] * scale;
     std::fill(weights + keys, weights + end, lowest);
     const T largest = max_of_lanes(weights, end);
     const Batch shift(largest == lowest ? T{0} : largest);
-    Batch total(T{0});
-    for (std::int64_t j = 0; j < end; j += lanes_each) {
-      const Batch weight = vector_math::clipped_exp(Batch::load_unaligned(weights + j) - shift);
-      weight.store_unaligned(weights + j);
-      total += weight;
-    }
-    return add_lanes(total);
+    Line<T> total;
+    total.fill(Batch(T{0}));
+    for_lines<T>(end, [&](std::int64_t j, auto piece, const auto& lanes) {
+      const Batch weight = vector_math::clipped_exp(lanes.load(weights + j) - shift);
+      lanes.store(weights + j, weight);
+      total[piece] += weight;
+    });
+    return add_line<T>(total);
   }
 
   void add_values(const T* weights, const T* v, std::int64_t keys, T factor, T* y) const {
@@ -119,10 +121,10 @@ class QueryAttention {
       const T* value = v + i;
       std::int64_t j = 0;
       for (; j + 2 <= keys; j += 2, value += 2 * plan_.v.row) {
-        even = xsimd::fma(Batch(weights[j]), lanes.load(value), even);
-        odd = xsimd::fma(Batch(weights[j + 1]), lanes.load(value + plan_.v.row), odd);
+        even = fused(Batch(weights[j]), lanes.load(value), even);
+        odd = fused(Batch(weights[j + 1]), lanes.load(value + plan_.v.row), odd);
       }
-      if (j < keys) even = xsimd::fma(Batch(weights[j]), lanes.load(value), even);
+      if (j < keys) even = fused(Batch(weights[j]), lanes.load(value), even);
       lanes.store(y + i, (even + odd) * Batch(factor));
     });
   }

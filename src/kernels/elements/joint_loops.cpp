@@ -1,7 +1,6 @@
 // Products that are added or subtracted. Two loops would write each product to memory and read it again.
 //
-// This file is compiled without contraction of floating-point expressions. The product is rounded as in a loop of its
-// own. Another plan, which keeps the product, therefore has the same bits.
+// The product is rounded as in a loop of its own. Another plan, which keeps the product, therefore has the same bits.
 #include "kernels/elements/element_loops.hpp"
 #include "kernels/elements/elementwise.hpp"
 

@@ -41,7 +41,7 @@ template <class... Numbers>
   if constexpr (sizeof...(others) == 0)
     return Batch(lowest);
   else
-    return xsimd::fma(horner(x, others...), x, Batch(lowest));
+    return fused(horner(x, others...), x, Batch(lowest));
 }
 /// The polynomial with these coefficients, starting with the lowest. Its even and odd parts form two shorter dependency
 /// chains.
@@ -51,7 +51,7 @@ template <class... Numbers>
   const double c[n] = {numbers...};
   return [&]<std::size_t... even, std::size_t... odd>(std::index_sequence<even...>, std::index_sequence<odd...>) {
     const Batch square = x * x;
-    return xsimd::fma(horner(square, c[2 * odd + 1]...), x, horner(square, c[2 * even]...));
+    return fused(horner(square, c[2 * odd + 1]...), x, horner(square, c[2 * even]...));
   }
   (std::make_index_sequence<(n + 1) / 2>{}, std::make_index_sequence<n / 2>{});
 }
@@ -62,8 +62,8 @@ struct Powers {
   Bits end;  ///< n in the low bits
 };
 [[gnu::always_inline]] inline Powers powers_of(const Batch& x) {
-  const Batch t = xsimd::fma(x, Batch(M_LOG2E), Batch(rounder)), n = t - Batch(rounder);
-  return {xsimd::fnma(n, Batch(ln2_low), xsimd::fnma(n, Batch(ln2_high), x)), n, bits_of(t)};
+  const Batch t = fused(x, Batch(M_LOG2E), Batch(rounder)), n = t - Batch(rounder);
+  return {fused_away(n, Batch(ln2_low), fused_away(n, Batch(ln2_high), x)), n, bits_of(t)};
 }
 /// Returns 2^n, where n is in the low bits of `end`. 2^n must be a normal number.
 [[gnu::always_inline]] inline Batch power_of_two(const Bits& end) {
@@ -74,21 +74,21 @@ struct Powers {
   const Batch third = polynomial(r, 0x1.555555555555ap-3, 0x1.5555555553adfp-5, 0x1.111111110f0d3p-7,
                                  0x1.6c16c17a10767p-10, 0x1.a01a01b2bb722p-13, 0x1.a019b35dc911bp-16,
                                  0x1.71ddf0735541fp-19, 0x1.2897aab30c87cp-22, 0x1.af6d34250d420p-26);
-  return r * r * xsimd::fma(third, r, Batch(0.5));
+  return r * r * fused(third, r, Batch(0.5));
 }
 
 /// e^x for |x| < ordinary.
 [[gnu::always_inline]] inline Batch core_exp(const Batch& x) {
   const Powers powers = powers_of(x);
   const Batch scale = power_of_two(powers.end);
-  return xsimd::fma(scale, powers.rest + short_tail(powers.rest), scale);
+  return fused(scale, powers.rest + short_tail(powers.rest), scale);
 }
 [[gnu::noinline]] inline Batch exp_at_ends(const Batch& given) {
   const Batch end(800), x = xsimd::select(given > end, end, xsimd::select(given < -end, -end, given));
   const Powers powers = powers_of(x);
-  const Batch t = xsimd::fma(powers.n, Batch(0.5), Batch(rounder)), half = t - Batch(rounder);
+  const Batch t = fused(powers.n, Batch(0.5), Batch(rounder)), half = t - Batch(rounder);
   const Batch scale = power_of_two(bits_of(t)), other = power_of_two(bits_of(powers.n - half + Batch(rounder)));
-  return xsimd::fma(scale, powers.rest + short_tail(powers.rest), scale) * other;
+  return fused(scale, powers.rest + short_tail(powers.rest), scale) * other;
 }
 inline Batch exp(const Batch& x) {
   if (xsimd::all(xsimd::abs(x) < Batch(ordinary))) [[likely]]
@@ -104,9 +104,9 @@ struct HighLow {
 [[gnu::always_inline]] inline HighLow core_expm1(const Batch& x) {
   const Powers powers = powers_of(x);
   const Batch scale = power_of_two(powers.end), tail = short_tail(powers.rest), sum = powers.rest + tail;
-  const Batch whole = xsimd::fnma(powers.n, Batch(ln2_high), x);
-  const Batch lost = xsimd::fnma(powers.n, Batch(ln2_low), whole - powers.rest) + (tail - (sum - powers.rest));
-  return {xsimd::fma(scale, sum, scale - Batch(1.0)), scale * lost};
+  const Batch whole = fused_away(powers.n, Batch(ln2_high), x);
+  const Batch lost = fused_away(powers.n, Batch(ln2_low), whole - powers.rest) + (tail - (sum - powers.rest));
+  return {fused(scale, sum, scale - Batch(1.0)), scale * lost};
 }
 inline Batch expm1(const Batch& x) {
   const auto inside = xsimd::abs(x) < Batch(ordinary);
@@ -134,8 +134,8 @@ struct Logarithm {
   const Batch rest =
       z * polynomial(z, 0x1.5555555555592p-1, 0x1.999999997fcc6p-2, 0x1.2492494204f62p-2, 0x1.c71c51f530f7cp-3,
                      0x1.746643be1f8eep-3, 0x1.39a12e4c222fbp-3, 0x1.2f0b783c4adf6p-3);
-  const Batch low = xsimd::fma(s, half + rest, k * Batch(ln2_low));
-  return xsimd::fma(k, Batch(ln2_high), f - (half - low));
+  const Batch low = fused(s, half + rest, k * Batch(ln2_low));
+  return fused(k, Batch(ln2_high), f - (half - low));
 }
 [[gnu::always_inline]] inline Batch core_log(const Batch& x) {
   const Logarithm parts = split(x);
@@ -160,7 +160,7 @@ inline Batch log(const Batch& x) {
 [[gnu::always_inline]] inline Batch core_log1p(const Batch& x) {
   const Batch sum = x + Batch(1.0), lost = x - (sum - Batch(1.0));
   const Logarithm parts = split(sum);
-  return joined_log(parts.k, xsimd::fma(lost, from_bits((2046 - parts.exponent) << 52), parts.f));
+  return joined_log(parts.k, fused(lost, from_bits((2046 - parts.exponent) << 52), parts.f));
 }
 [[gnu::noinline]] inline Batch log1p_at_ends(const Batch& x) {
   const auto inside = (x > Batch(-1.0)) & (x < Batch(0x1p1000));
@@ -178,19 +178,19 @@ inline Batch tanh(const Batch& x) {
   const Batch size = xsimd::abs(x), least = xsimd::select(size > Batch(20.0), Batch(20.0), size), two(2.0);
   const auto [e, low] = core_expm1(least * Batch(-2.0));
   const Batch sum = e + two, lost = e - (sum - two) + low;
-  const Batch q = -e / sum, slope = xsimd::fma(q, Batch(0.5), Batch(0.5));
-  return xsimd::copysign(xsimd::fnma(xsimd::fma(q, lost, low), slope, q), x);
+  const Batch q = -e / sum, slope = fused(q, Batch(0.5), Batch(0.5));
+  return xsimd::copysign(fused_away(fused(q, lost, low), slope, q), x);
 }
 
 /// Uses a polynomial for |x| < 1. For larger |x|, uses 1 - e^(-x^2) times a polynomial of 1 / (1 + |x|).
 inline Batch erf(const Batch& x) {
   const Batch size = xsimd::abs(x), square = x * x;
-  const Batch low = xsimd::fma(
-      x,
-      polynomial(square, 0x1.06eba8214db69p-3, -0x1.812746b0379c2p-2, 0x1.ce2f21a041017p-4, -0x1.b82ce31206285p-6,
-                 0x1.565bccfa9a25ep-8, -0x1.c02db072e8efbp-11, 0x1.f9a2bf7323192p-14, -0x1.f4ca948fc033ap-17,
-                 0x1.b9827ad66c41ap-20, -0x1.5c16e20063159p-23, 0x1.d7848f20d7367p-27, -0x1.acdff40c97155p-31),
-      x);
+  const Batch low =
+      fused(x,
+            polynomial(square, 0x1.06eba8214db69p-3, -0x1.812746b0379c2p-2, 0x1.ce2f21a041017p-4, -0x1.b82ce31206285p-6,
+                       0x1.565bccfa9a25ep-8, -0x1.c02db072e8efbp-11, 0x1.f9a2bf7323192p-14, -0x1.f4ca948fc033ap-17,
+                       0x1.b9827ad66c41ap-20, -0x1.5c16e20063159p-23, 0x1.d7848f20d7367p-27, -0x1.acdff40c97155p-31),
+            x);
   const auto large = size > Batch(1.0);
   if (!xsimd::any(large)) return low;
   const Batch least = xsimd::select(size > Batch(6.0), Batch(6.0), size);
@@ -198,7 +198,7 @@ inline Batch erf(const Batch& x) {
       Batch(1.0) / (least + Batch(1.0)), -0x1.8076bb11e3c8dp-18, 0x1.20fce64dc78d1p-1, 0x1.1e83a45561e69p-1,
       0x1.5746063735e39p-2, -0x1.642d977449288p-1, 0x1.91462f8ecc000p+0, -0x1.236b641bc99e9p+3, 0x1.abc05b5a8f14ep+4,
       -0x1.6b9722aa04abep+5, 0x1.8a04576a92074p+5, -0x1.11531000c004bp+5, 0x1.c00e7d339b921p+3, -0x1.4cd7ac34def49p+1);
-  const Batch high = xsimd::fnma(core_exp(-(least * least)), share, Batch(1.0));
+  const Batch high = fused_away(core_exp(-(least * least)), share, Batch(1.0));
   return xsimd::select(large, xsimd::copysign(high, x), low);
 }
 
@@ -214,15 +214,15 @@ template <bool cosine>
 /// exact enough.
 template <bool cosine>
 inline Batch wave(const Batch& x) {
-  const Batch size = xsimd::abs(x), t = xsimd::fma(size, Batch(M_2_PI), Batch(rounder)), n = t - Batch(rounder);
-  const Batch reduced = xsimd::fnma(n, Batch(0x1.0b4611a6p-34), xsimd::fnma(n, Batch(0x1.921fb544p+0), size));
-  const Batch r = xsimd::fnma(n, Batch(0x1.3198a2e037073p-69), reduced), z = r * r;
+  const Batch size = xsimd::abs(x), t = fused(size, Batch(M_2_PI), Batch(rounder)), n = t - Batch(rounder);
+  const Batch reduced = fused_away(n, Batch(0x1.0b4611a6p-34), fused_away(n, Batch(0x1.921fb544p+0), size));
+  const Batch r = fused_away(n, Batch(0x1.3198a2e037073p-69), reduced), z = r * r;
   const Batch sine = polynomial(z, -0x1.5555555555549p-3, 0x1.111111110f87bp-7, -0x1.a01a019c11abcp-13,
                                 0x1.71de3577c440dp-19, -0x1.ae5e6643fbbddp-26, 0x1.5d93037156b44p-33);
   const Batch other = polynomial(z, 0x1.555555555554cp-5, -0x1.6c16c16c15183p-10, 0x1.a01a019cb2333p-16,
                                  -0x1.27e4f80a3c072p-22, 0x1.1ee9ec17815ccp-29, -0x1.8faeb2700c678p-37);
-  const Bits of_sine = bits_of(xsimd::fma(r * z, sine, r));
-  const Bits of_cosine = bits_of(xsimd::fma(z * z, other, xsimd::fnma(z, Batch(0.5), Batch(1.0))));
+  const Bits of_sine = bits_of(fused(r * z, sine, r));
+  const Bits of_cosine = bits_of(fused(z * z, other, fused_away(z, Batch(0.5), Batch(1.0))));
   const Bits quarter = bits_of(t) + (cosine ? 1 : 0), odd = -(quarter & 1);
   Bits bits = ((of_sine & ~odd) | (of_cosine & odd)) ^ ((quarter & 2) << 62);
   if (!cosine) bits ^= bits_of(x) & (std::uint64_t{1} << 63);
@@ -239,17 +239,6 @@ inline Batch cos(const Batch& x) {
 }
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-/// a b + c, rounded once.
-inline Batch fused(const Batch& a, const Batch& b, const Batch& c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_pd(a, b, c);
-#elif defined(__AVX2__)
-  return _mm256_fmadd_pd(a, b, c);
-#else
-  return vfmaq_f64(c, a, b);
-#endif
-}
-
 /// x^y for lanes with a positive normal x and |y log x| < ordinary. `inside` marks these lanes. The logarithm is in
 /// double-double precision, high + low. Fused multiply-adds compute the rounding errors.
 struct Power {

@@ -22,6 +22,51 @@ struct Register {
   typedef T loose __attribute__((vector_size(count * sizeof(T)), aligned(alignof(T)), may_alias));  // NOLINT: in memory
 };
 
+/// Whether registers multiply and add with one rounding. Results have the same bits on all processors that do.
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+inline constexpr bool has_fma = true;
+#else
+inline constexpr bool has_fma = false;
+#endif
+
+/// x * y + z, rounded once. The kernels are compiled without contraction of expressions, so only this function fuses.
+/// (xsimd's fma multiplies and adds separately with AVX-512.) Without fused multiply-adds, rounds twice.
+template <class T>
+[[gnu::always_inline]] inline xsimd::batch<T> fused(const xsimd::batch<T>& x, const xsimd::batch<T>& y,
+                                                    const xsimd::batch<T>& z) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float>)
+    return _mm512_fmadd_ps(x, y, z);
+  else
+    return _mm512_fmadd_pd(x, y, z);
+#else
+  return xsimd::fma(x, y, z);
+#endif
+}
+/// z - x * y, rounded once.
+template <class T>
+[[gnu::always_inline]] inline xsimd::batch<T> fused_away(const xsimd::batch<T>& x, const xsimd::batch<T>& y,
+                                                         const xsimd::batch<T>& z) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float>)
+    return _mm512_fnmadd_ps(x, y, z);
+  else
+    return _mm512_fnmadd_pd(x, y, z);
+#else
+  return xsimd::fnma(x, y, z);
+#endif
+}
+/// x * y + z, rounded once for floats, for loops that the compiler vectorises.
+template <class T>
+[[gnu::always_inline]] inline T fused(T x, T y, T z) {
+  if constexpr (has_fma && std::is_same_v<T, float>)
+    return __builtin_fmaf(x, y, z);
+  else if constexpr (has_fma && std::is_same_v<T, double>)
+    return __builtin_fma(x, y, z);
+  else
+    return x * y + z;
+}
+
 /// Loads a register of floats from elements of a narrower type N: bfloat16, float16 or int8.
 template <class N>
 xsimd::batch<float> widened(const N* from) {
@@ -153,15 +198,15 @@ template <class T, std::size_t n>
 }
 
 /// Sums the elements of each of n registers of n elements. Element i of rows[0] becomes the sum of rows[i]. The order
-/// of the additions is the same for each row.
-template <class T, std::size_t n, std::size_t block = 1>
+/// of the additions is that of add_lanes.
+template <class T, std::size_t n, std::size_t block = n / 2>
 [[gnu::always_inline]] inline void add_rows(typename Register<T, n>::type* rows) {
 #pragma GCC unroll 16
-  for (std::size_t i = 0; i < n / block; i += 2) {
-    exchange_blocks<block>(rows[i], rows[i + 1], std::make_index_sequence<n>{});
-    rows[i / 2] = rows[i] + rows[i + 1];
+  for (std::size_t i = 0; i < block; ++i) {
+    exchange_blocks<block>(rows[i], rows[i + block], std::make_index_sequence<n>{});
+    rows[i] = rows[i] + rows[i + block];
   }
-  if constexpr (2 * block < n) add_rows<T, n, 2 * block>(rows);
+  if constexpr (block > 1) add_rows<T, n, block / 2>(rows);
 }
 
 /// Reduces all elements of a register with `combine`, combining both halves at each level.
@@ -191,6 +236,49 @@ T add_lanes(const xsimd::batch<T>& batch) {
   return fold_lanes(batch, [](const auto& a, const auto& b) { return a + b; });
 }
 
+/// A line: 64 bytes of adjacent elements, in one register or in several. Sums along a row have the lanes of a line, and
+/// add them up in one order. They therefore have the same bits whatever the width of a register is.
+template <class T>
+using Line = std::array<xsimd::batch<T>, 64 / sizeof(xsimd::batch<T>)>;
+
+/// The sum of the registers of a line, or of several lines that follow each other. Adds both halves at each level.
+template <class T, std::size_t n>
+[[gnu::always_inline]] inline xsimd::batch<T> joined(std::array<xsimd::batch<T>, n> registers) {
+#pragma GCC unroll 8
+  for (std::size_t half = n / 2; half > 0; half /= 2)
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < half; ++i) registers[i] += registers[i + half];
+  return registers[0];
+}
+/// The sum of all their lanes, which goes on in this way.
+template <class T, std::size_t n>
+[[gnu::always_inline]] inline T add_line(const std::array<xsimd::batch<T>, n>& registers) {
+  return add_lanes<T>(joined<T>(registers));
+}
+
+/// Calls visit(i, piece, lanes) for each register of the lines of a row: `piece` is the number of the register in its
+/// line (a constant), and `lanes` is AllLanes or FirstLanes.
+template <class T, class Visit>
+[[gnu::always_inline]] inline void for_lines(std::int64_t count, const Visit& visit) {
+  constexpr std::int64_t width = xsimd::batch<T>::size;
+  [&]<std::size_t... piece>(std::index_sequence<piece...>) __attribute__((always_inline)) {
+    constexpr auto pieces = static_cast<std::int64_t>(sizeof...(piece));
+    std::int64_t i = 0;
+    for (; i + pieces * width <= count; i += pieces * width)
+      (visit(i + static_cast<std::int64_t>(piece) * width, std::integral_constant<std::size_t, piece>{}, AllLanes<T>{}),
+       ...);
+    const auto rest = [&](auto which) {
+      const std::int64_t at = i + static_cast<std::int64_t>(which()) * width;
+      if (at + width <= count)
+        visit(at, which, AllLanes<T>{});
+      else if (at < count)
+        visit(at, which, FirstLanes<T>{count - at});
+    };
+    if (i < count) (rest(std::integral_constant<std::size_t, piece>{}), ...);
+  }
+  (std::make_index_sequence<std::tuple_size_v<Line<T>>>{});
+}
+
 /// Computes `sums` sums over a row. term(i, lanes) returns an array with a batch of terms for each sum. Lanes beyond
 /// the end of the row must be zero. Blocks of a fixed size are summed in T, and their sums are added in double, so
 /// rounding errors do not accumulate.
@@ -198,31 +286,32 @@ template <class T, std::size_t sums, class Term>
 [[gnu::always_inline]] inline std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
-  constexpr std::int64_t step = 4 * width;  // four independent additions hide their latency
+  // Several independent additions hide their latency. All of them must fit the registers.
+  constexpr std::size_t lines = sums == 1 ? 4 : sums == 2 ? 2 : 1, registers = lines * std::tuple_size_v<Line<T>>;
+  constexpr std::int64_t step = static_cast<std::int64_t>(registers) * width;
   constexpr std::int64_t block = 2048 / step * step;
   std::array<double, sums> totals{};
   std::int64_t i = 0;
   while (i + step <= count) {
-    std::array<Batch, sums> parts[4];
+    std::array<std::array<Batch, registers>, sums> parts;
     for (auto& part : parts) part.fill(Batch(T{}));
     const std::int64_t stop = std::min(count, i + block);
     for (; i + step <= stop; i += step)
-#pragma GCC unroll 4
-      for (std::int64_t k = 0; k < 4; ++k) {  // unrolled, so that the sums stay in registers
-        const std::array<Batch, sums> terms = term(i + k * width, AllLanes<T>{});
-        for (std::size_t s = 0; s < sums; ++s) parts[k][s] += terms[s];
+#pragma GCC unroll 16
+      for (std::size_t k = 0; k < registers; ++k) {  // unrolled, so that the sums stay in registers
+        const std::array<Batch, sums> terms = term(i + static_cast<std::int64_t>(k) * width, AllLanes<T>{});
+        for (std::size_t s = 0; s < sums; ++s) parts[s][k] += terms[s];
       }
-    for (std::size_t s = 0; s < sums; ++s)
-      totals[s] += add_lanes<T>((parts[0][s] + parts[1][s]) + (parts[2][s] + parts[3][s]));
+    for (std::size_t s = 0; s < sums; ++s) totals[s] += add_line<T>(parts[s]);
   }
   if (i == count) return totals;
-  std::array<Batch, sums> rest;
-  rest.fill(Batch(T{}));
-  for_lanes<T>(count - i, [&](std::int64_t k, const auto& lanes) {
+  std::array<Line<T>, sums> rest;
+  for (auto& line : rest) line.fill(Batch(T{}));
+  for_lines<T>(count - i, [&](std::int64_t k, auto piece, const auto& lanes) {
     const std::array<Batch, sums> terms = term(i + k, lanes);
-    for (std::size_t s = 0; s < sums; ++s) rest[s] += terms[s];
+    for (std::size_t s = 0; s < sums; ++s) rest[s][piece] += terms[s];
   });
-  for (std::size_t s = 0; s < sums; ++s) totals[s] += add_lanes<T>(rest[s]);
+  for (std::size_t s = 0; s < sums; ++s) totals[s] += add_line<T>(rest[s]);
   return totals;
 }
 

@@ -200,7 +200,7 @@ template <class T>
 xsimd::batch<T> gelu_erf(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch half_x = x * Batch(T(0.5));
-  return xsimd::fma(half_x, vector_math::erf(x * Batch(T(M_SQRT1_2))), half_x);
+  return fused(half_x, vector_math::erf(x * Batch(T(M_SQRT1_2))), half_x);
 }
 
 /// The derivative of gelu_erf.
@@ -208,9 +208,9 @@ template <class T>
 xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch half(T(0.5));
-  const Batch below = xsimd::fma(half, vector_math::erf(x * Batch(T(M_SQRT1_2))), half);
+  const Batch below = fused(half, vector_math::erf(x * Batch(T(M_SQRT1_2))), half);
   const Batch density = clipped_exp(x * x * Batch(T(-0.5))) * Batch(T(M_SQRT1_2 * 0.5 * M_2_SQRTPI));
-  return xsimd::fma(x, density, below);
+  return fused(x, density, below);
 }
 
 /// GPT-2's approximation of gelu: x/2 * (1 + tanh(u)) with u = gelu_scale * (x + gelu_cubic x^3). (1 + tanh u)/2 is
@@ -218,7 +218,7 @@ xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
 template <class T>
 xsimd::batch<T> gelu_tanh(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
-  const Batch twice_u = x * xsimd::fma(x * x, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  const Batch twice_u = x * fused(x * x, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
   return x * vector_math::sigmoid(twice_u);
 }
 
@@ -227,10 +227,10 @@ template <class T>
 xsimd::batch<T> gelu_tanh_slope(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch x2 = x * x;
-  const Batch twice_u = x * xsimd::fma(x2, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  const Batch twice_u = x * fused(x2, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
   const Batch s = vector_math::sigmoid(twice_u);
-  const Batch slope = xsimd::fma(x2, Batch(T(6 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
-  return s * xsimd::fma(x * slope, Batch(T{1}) - s, Batch(T{1}));
+  const Batch slope = fused(x2, Batch(T(6 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  return s * fused(x * slope, Batch(T{1}) - s, Batch(T{1}));
 }
 
 }  // namespace xtape::vector_math

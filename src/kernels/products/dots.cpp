@@ -10,7 +10,6 @@
 namespace xtape {
 
 namespace {
-constexpr bool has_registers = xsimd::batch<float>::size >= 8;
 constexpr bool wide_registers = xsimd::batch<float>::size >= 16;
 constexpr int tile_lines = 4;  // lines of a; their terms of a chunk stay in the first-level cache
 constexpr int tile_columns = wide_registers ? 6 : 3;  // lines of b
@@ -24,30 +23,37 @@ template <class T, int rows, int columns>
                                 const std::int64_t* in_a, const std::int64_t* in_b, std::int64_t runs,
                                 std::int64_t length, T* to, std::int64_t to_row, bool add) {
   using Batch = xsimd::batch<T>;
-  constexpr auto width = static_cast<std::int64_t>(Batch::size);
-  Batch sums[rows][columns];
+  constexpr std::size_t pieces = std::tuple_size_v<Line<T>>;
+  constexpr auto width = static_cast<std::int64_t>(Batch::size), line = static_cast<std::int64_t>(pieces) * width;
+  Line<T> totals[rows][columns];
+  for (std::size_t piece = 0; piece < pieces; ++piece) {  // one after the other, because a tile fills the registers
+    const std::int64_t start = static_cast<std::int64_t>(piece) * width;
+    Batch sums[rows][columns];
 #pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i)
+    for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 16
-    for (int j = 0; j < columns; ++j) sums[i][j] = Batch(T{});
-  for (std::int64_t run = 0; run < runs; ++run)
-    for (std::int64_t t = 0; t < length; t += width) {
-      const std::int64_t at_a = in_a[run] + t, at_b = in_b[run] + t;
-      Batch right[columns];
+      for (int j = 0; j < columns; ++j) sums[i][j] = Batch(T{});
+    for (std::int64_t run = 0; run < runs; ++run)
+      for (std::int64_t t = start; t < length; t += line) {
+        const std::int64_t at_a = in_a[run] + t, at_b = in_b[run] + t;
+        Batch right[columns];
 #pragma GCC unroll 16
-      for (int j = 0; j < columns; ++j) right[j] = Batch::load_unaligned(b[j] + at_b);
+        for (int j = 0; j < columns; ++j) right[j] = Batch::load_unaligned(b[j] + at_b);
 #pragma GCC unroll 16
-      for (int i = 0; i < rows; ++i) {
-        const Batch left = Batch::load_unaligned(a[i] + at_a);
+        for (int i = 0; i < rows; ++i) {
+          const Batch left = Batch::load_unaligned(a[i] + at_a);
 #pragma GCC unroll 16
-        for (int j = 0; j < columns; ++j) sums[i][j] = xsimd::fma(left, right[j], sums[i][j]);
+          for (int j = 0; j < columns; ++j) sums[i][j] = fused(left, right[j], sums[i][j]);
+        }
       }
-    }
 #pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 16
+      for (int j = 0; j < columns; ++j) totals[i][j][piece] = sums[i][j];
+  }
   for (int i = 0; i < rows; ++i)
-#pragma GCC unroll 16
     for (int j = 0; j < columns; ++j) {
-      const T sum = add_lanes<T>(sums[i][j]);
+      const T sum = add_line<T>(totals[i][j]);
       T& place = to[i * to_row + j];
       place = add ? place + sum : sum;
     }
@@ -137,10 +143,9 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
 [[gnu::cold]] std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes) {
   // If one side has few lines, tiles would spend most time on packing the many lines of the other side. If both sides
   // have many lines, or if runs are short, tiles are faster.
-  constexpr std::int64_t few_lines = wide_registers ? 32 : 16, most_lines = 4096, long_run = 16, many_terms = 2048,
-                         most_runs = 1 << 16;
-  const auto width = static_cast<std::int64_t>(sizeof(xsimd::batch<float>) / size_of(product.dtype));
-  if (!has_registers || product.narrow[0] || product.narrow[1] || product.fixed >= 0 ||
+  constexpr std::int64_t few_lines = 32, most_lines = 4096, long_run = 16, many_terms = 2048, most_runs = 1 << 16;
+  const auto line = static_cast<std::int64_t>(64 / size_of(product.dtype));
+  if (!has_fma || product.narrow[0] || product.narrow[1] || product.fixed >= 0 ||
       product.precision != Precision::float32)
     return std::nullopt;
   std::array<Loops<2>, 2> sides;  // lines of a and b, with strides in the operand and in c
@@ -166,7 +171,7 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
   std::int64_t pieces = 1;  // parts of a run, because a whole run may be too long for a chunk
   while (sums.sizes[last] > pieces * chunk_terms) ++pieces;
   const std::int64_t length = sums.sizes[last] / pieces;
-  if (sums.sizes[last] % pieces != 0 || length % width != 0 || length < long_run) return std::nullopt;
+  if (sums.sizes[last] % pieces != 0 || length % line != 0 || length < long_run) return std::nullopt;
   sums.sizes[last] = pieces;
   for (Strides& strides : sums.strides) strides[last] = length;
   if (sums.count() > most_runs) return std::nullopt;
@@ -193,7 +198,7 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
 
 template <class T>
 [[gnu::cold]] PlannedProduct make_dots(DotsPlan plan) {
-  if constexpr (has_registers) {
+  if constexpr (has_fma) {
     const auto dots = std::make_shared<const Dots<T>>(std::move(plan));
     PlannedProduct planned;
     planned.way = ProductWay::dots;

@@ -52,12 +52,9 @@ template <class T>
 ProductWay way_of(const Product& product, const GemmPlan& plan) {
   if constexpr (std::is_same_v<T, float>) {
     if (!any(plan.narrow) && amx_suits(plan, product.precision)) return ProductWay::amx;
-    const auto fits = [](std::optional<Dtype> dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::int8; };
-    const bool is_exact = fits(plan.narrow[0]) && fits(plan.narrow[1]);  // bfloat16 represents all int8 numbers exactly
-    if ((product.precision == Precision::bf16 || is_exact) && bfloat16_tiles_suit(plan))
-      return ProductWay::bfloat16_tiles;
+    if (product.precision == Precision::bf16 && bfloat16_tiles_suit(plan)) return ProductWay::bfloat16_tiles;
   }
-  return tiles_suit(plan) ? ProductWay::tiles : ProductWay::blas;
+  return ProductWay::tiles;
 }
 
 template <class T>

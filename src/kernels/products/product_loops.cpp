@@ -10,6 +10,7 @@
 
 #include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/math/lanes.hpp"
 
 namespace xtape {
 
@@ -31,15 +32,17 @@ template <std::int64_t lanes, class T>
   T chains[lanes];
   std::int64_t i = 0;
   if (x_step == 1 && y_step == 1 && count >= lanes) {
-    for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] = T{} + x[lane] * y[lane];
+    for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] = x[lane] * y[lane];
     for (i = lanes; i + lanes <= count; i += lanes)
-      for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] += x[i + lane] * y[i + lane];
-    for (std::int64_t lane = 0; lane < count - i; ++lane) chains[lane] += x[i + lane] * y[i + lane];
+      for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] = fused(x[i + lane], y[i + lane], chains[lane]);
+    for (std::int64_t lane = 0; lane < count - i; ++lane) chains[lane] = fused(x[i + lane], y[i + lane], chains[lane]);
   } else {
     std::fill_n(chains, lanes, T{});
     for (; i + lanes <= count; i += lanes)
-      for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] += x[(i + lane) * x_step] * y[(i + lane) * y_step];
-    for (std::int64_t lane = 0; i < count; ++i, ++lane) chains[lane] += x[i * x_step] * y[i * y_step];
+      for (std::int64_t lane = 0; lane < lanes; ++lane)
+        chains[lane] = fused(x[(i + lane) * x_step], y[(i + lane) * y_step], chains[lane]);
+    for (std::int64_t lane = 0; i < count; ++i, ++lane)
+      chains[lane] = fused(x[i * x_step], y[i * y_step], chains[lane]);
   }
   for (std::int64_t width = lanes / 2; width > 0; width /= 2)
     for (std::int64_t lane = 0; lane < width; ++lane) chains[lane] += chains[lane + width];
@@ -68,10 +71,11 @@ void add_products(T* total, const T* a, std::int64_t a_step, std::int64_t a_next
   std::int64_t k = 0;
   for (; k + 4 <= terms; k += 4)
     for (std::int64_t j = 0; j < count; ++j)
-      total[j] +=
-          (x(k, j) * y(k, j) + x(k + 1, j) * y(k + 1, j)) + (x(k + 2, j) * y(k + 2, j) + x(k + 3, j) * y(k + 3, j));
+      total[j] =
+          fused(x(k + 3, j), y(k + 3, j),
+                fused(x(k + 2, j), y(k + 2, j), fused(x(k + 1, j), y(k + 1, j), fused(x(k, j), y(k, j), total[j]))));
   for (; k < terms; ++k)
-    for (std::int64_t j = 0; j < count; ++j) total[j] += x(k, j) * y(k, j);
+    for (std::int64_t j = 0; j < count; ++j) total[j] = fused(x(k, j), y(k, j), total[j]);
 }
 
 /// Returns whether a loop over axis `i` of the result reads adjacent elements, or one element, of each operand.

@@ -12,8 +12,6 @@ namespace xtape {
 namespace {
 template <class T>
 constexpr int rows_together = std::is_same_v<T, float> ? 8 : 4;
-constexpr std::int64_t most_rows = 32;  // the limit if tiles do not suit and the matrix exceeds the second-level cache
-constexpr std::int64_t large_matrix = 1 << 20;  // a matrix with more elements exceeds the second-level cache
 // Elements of a block of the matrix. The block stays in the second-level cache for the next rows.
 constexpr std::int64_t block_elements = 1 << 18;
 constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
@@ -59,17 +57,6 @@ struct RowColumns {
   }
 };
 
-/// x * y + z, rounded once. If xsimd computed a product and a sum, the compiler would fuse them only in some places,
-/// and the bits of a row would depend on the number of rows.
-template <class T>
-xsimd::batch<T> fused(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xsimd::batch<T>& z) {
-#ifdef __AVX512F__
-  if constexpr (std::is_same_v<T, float> && xsimd::batch<T>::size == 16) return _mm512_fmadd_ps(x, y, z);
-  if constexpr (std::is_same_v<T, double> && xsimd::batch<T>::size == 8) return _mm512_fmadd_pd(x, y, z);
-#endif
-  return xsimd::fma(x, y, z);
-}
-
 /// Prefetches a cache line. An address beyond the end of the matrix is harmless.
 inline void will_read(const void* address) {
   __builtin_prefetch(address, 0, 2);
@@ -112,29 +99,22 @@ void by_terms(const RowColumns<T, W>& p) {
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
 template <class T, class W, int rows, int columns>
 void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
-  using Batch = xsimd::batch<T>;
-  constexpr std::int64_t width = Batch::size;
   const W* w = p.w + first * p.w_column;
-  Batch even[rows][columns], odd[rows][columns];
+  Line<T> sums[rows][columns];
   for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j) even[i][j] = odd[i][j] = Batch(T{});
-  const auto add = [&](Batch(&sums)[rows][columns], std::int64_t k, const auto& lanes) {
+    for (int j = 0; j < columns; ++j) sums[i][j].fill(xsimd::batch<T>(T{}));
+  for_lines<T>(p.terms, [&](std::int64_t k, auto piece, const auto& lanes) {
     for (int j = 0; j < columns; ++j) {
-      const Batch matrix = lanes.load(w + j * p.w_column + k);
+      const xsimd::batch<T> matrix = lanes.load(w + j * p.w_column + k);
       will_read(w + (j + columns) * p.w_column + k);
-      for (int i = 0; i < rows; ++i) sums[i][j] = fused<T>(lanes.load(p.x + i * p.x_row + k), matrix, sums[i][j]);
+      for (int i = 0; i < rows; ++i)
+        sums[i][j][piece] = fused<T>(lanes.load(p.x + i * p.x_row + k), matrix, sums[i][j][piece]);
     }
-  };
-  std::int64_t k = 0;
-  for (; k + 2 * width <= p.terms; k += 2 * width) {
-    add(even, k, AllLanes<T>{});
-    add(odd, k + width, AllLanes<T>{});
-  }
-  for_lanes<T>(p.terms - k, [&](std::int64_t more, const auto& lanes) { add(even, k + more, lanes); });
+  });
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < columns; ++j) {
       T& to = p.c[i * p.c_row + (first + j) * p.c_column];
-      const T sum = add_lanes(even[i][j] + odd[i][j]);
+      const T sum = add_line<T>(sums[i][j]);
       to = p.add ? to + sum : sum;
     }
 }
@@ -253,10 +233,8 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
 bool rows_suit(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
-  const bool large = plan.n * plan.k > large_matrix && !tiles_suit(given);
-  const bool few = plan.m <= rows_together<float> || (plan.m <= most_rows && large);
   if (plan.narrow[1] == Dtype::float16 && !widens_float16) return false;
-  return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
+  return plan.m <= rows_together<float> && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
          plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
 }
 

@@ -38,7 +38,7 @@ struct Plain {
 
   static xsimd::batch<T> add_product(const xsimd::batch<T>& sum, const xsimd::batch<T>& left,
                                      const xsimd::batch<T>& right) {
-    return xsimd::fma(left, right, sum);
+    return fused(left, right, sum);
   }
   template <class N>
   static T part(const N* terms, std::int64_t /*stride*/, std::int64_t /*count*/) {

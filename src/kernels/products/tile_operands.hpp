@@ -166,8 +166,9 @@ class TileOperands {
   }
   /// Whether panel `p` is complete and the columns of each of its registers are adjacent.
   bool registers_run(std::int64_t p) const {
-    if ((p + 1) * panel_width < F >> plan_.n) return false;
-    for (std::int64_t i = p * panel_width<F>; i < (p + 1) * panel_width<F>; ++i)
+    const std::int64_t end = (p + 1) * panel_width<F>;
+    if (plan_.n < end) return false;
+    for (std::int64_t i = p * panel_width<F>; i < end; ++i)
       if (i % register_width != 0 && line(i) != line(i - 1) + 1) return false;
     return true;
   }

@@ -13,7 +13,6 @@ constexpr std::int64_t group_rows = 128;  // rows per task, which share the pane
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
-constexpr bool has_tiles = xsimd::batch<float>::size >= 8;
 constexpr std::int64_t products_apart = 16;  // with this many products or more, each task computes a whole product
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
@@ -302,20 +301,9 @@ template <class F>
 }
 }  // namespace
 
-bool tiles_suit(const GemmPlan& given) {
-  if (!has_tiles) return false;
-  const GemmPlan plan = with_columns_running(given);
-  // For fewer rows or columns, BLAS is faster. Columns that are not adjacent must be packed, so they need a register.
-  constexpr std::int64_t few = 4, one_register = xsimd::batch<float>::size;
-  return plan.m >= few && plan.n >= (plan.n_strides[1] == 1 ? few : one_register) && plan.k >= 8;
-}
-
 template <class T>
-MatrixProducts<T> make_tiles([[maybe_unused]] const GemmPlan& plan) {
-  if constexpr (has_tiles)
-    return made<Plain<T>>(plan);
-  else
-    return {};
+MatrixProducts<T> make_tiles(const GemmPlan& plan) {
+  return made<Plain<T>>(plan);
 }
 template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
 template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
@@ -325,7 +313,7 @@ bool bfloat16_tiles_suit([[maybe_unused]] const GemmPlan& plan) {
   // Multiply-adds. For fewer, packing both operands takes longer than it saves.
   constexpr double worth_packing = 1 << 18;
   const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k);
-  return instruction_set() >= InstructionSet::avx512_bf16 && work >= worth_packing && tiles_suit(plan);
+  return instruction_set() >= InstructionSet::avx512_bf16 && work >= worth_packing;
 #else
   return false;
 #endif

@@ -77,21 +77,22 @@ void softmax_registers(const T* x, T* y, const Lanes& lanes) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   std::array<Batch, n> row;
-#pragma GCC unroll 4
+#pragma GCC unroll 16
   for (std::size_t k = 0; k < n; ++k) row[k] = lanes.load(x + k * Batch::size, lowest);
   Batch most = row[0];
-#pragma GCC unroll 4
+#pragma GCC unroll 16
   for (std::size_t k = 1; k < n; ++k) most = xsimd::max(most, row[k]);
   const T largest = fold_lanes(most, [](const auto& p, const auto& q) { return p > q ? p : q; });
   const Batch shift(largest == lowest ? T{0} : largest);
-#pragma GCC unroll 4
+#pragma GCC unroll 16
   for (std::size_t k = 0; k < n; ++k) row[k] = vector_math::clipped_exp(row[k] - shift);
-  Batch sum = row[0];
-  if constexpr (n > 1) sum += row[1];
-  if constexpr (n == 4) sum += row[2] + row[3];  // in the same order as sum_of_lanes
-  const double total = static_cast<double>(add_lanes(sum));
+  // in the same order as sum_of_lanes
+  std::array<Batch, std::max(n, std::tuple_size_v<Line<T>>)> sum;
+  sum.fill(Batch(T{}));
+  for (std::size_t k = 0; k < n; ++k) sum[k] = row[k];
+  const double total = static_cast<double>(add_line<T>(sum));
   const Batch scale(total == 0 ? T{0} : static_cast<T>(1 / total));
-#pragma GCC unroll 4
+#pragma GCC unroll 16
   for (std::size_t k = 0; k < n; ++k) lanes.store(y + k * Batch::size, row[k] * scale);
 }
 
@@ -99,9 +100,11 @@ template <class T>
 void softmax_row(const T* x, T* y, std::int64_t count) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
-  constexpr auto width = static_cast<std::int64_t>(Batch::size);
-  if (count == 4 * width) return softmax_registers<4>(x, y, AllLanes<T>{});
-  if (count == 2 * width) return softmax_registers<2>(x, y, AllLanes<T>{});
+  constexpr std::size_t registers = std::tuple_size_v<Line<T>>;
+  constexpr std::int64_t width = Batch::size, line = static_cast<std::int64_t>(registers) * width;
+  if (count == 4 * line) return softmax_registers<4 * registers>(x, y, AllLanes<T>{});
+  if (count == 2 * line) return softmax_registers<2 * registers>(x, y, AllLanes<T>{});
+  if (registers > 1 && count == line) return softmax_registers<registers>(x, y, AllLanes<T>{});
   if (count <= width) return softmax_registers<1>(x, y, FirstLanes<T>{count});
   const Batch shift(finite_max(x, count));
   const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
