@@ -263,8 +263,8 @@ const std::map<std::string_view, Make>& loops() {
       {"sqrt", square_roots},
       {"rsqrt",
        [](Call c) {
-         return function<1>(c,
-                            [](const auto& x) { return std::decay_t<decltype(x)>(1) / vector_math::square_root(x); });
+         return function<1>(
+             c, [](const auto& x) { return quotient(std::decay_t<decltype(x)>(1), vector_math::square_root(x)); });
        }},
       {"exp", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::exp(x); }); }},
       {"expm1", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::expm1(x); }); }},

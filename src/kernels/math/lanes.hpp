@@ -52,8 +52,10 @@ template <class T>
     return _mm512_fnmadd_ps(x, y, z);
   else
     return _mm512_fnmadd_pd(x, y, z);
-#else
+#elif defined(__FMA__)
   return xsimd::fnma(x, y, z);
+#else
+  return xsimd::fma(-x, y, z);  // on NEON, xsimd's fnma rounds twice
 #endif
 }
 /// x * y + z, rounded once for floats, for loops that the compiler vectorises.
@@ -65,6 +67,15 @@ template <class T>
     return __builtin_fma(x, y, z);
   else
     return x * y + z;
+}
+
+/// x / y, correctly rounded. On NEON, xsimd only estimates the quotients of float32.
+template <class T>
+[[gnu::always_inline]] inline xsimd::batch<T> quotient(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
+#ifdef __aarch64__
+  if constexpr (std::is_same_v<T, float>) return vdivq_f32(x, y);
+#endif
+  return x / y;
 }
 
 /// Loads a register of floats from elements of a narrower type N: bfloat16, float16 or int8.

@@ -14,8 +14,9 @@
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
-#include "kernels/math/double_math.hpp"
+#include "kernels/math/elementary.hpp"
 #include "kernels/math/gelu.hpp"
+#include "kernels/math/power.hpp"
 
 namespace xtape::vector_math {
 
@@ -57,141 +58,50 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   std::copy_n(result.data(), rest, out + whole);
 }
 
-/// e^x, with two exceptions for float32: a subnormal result may be 0, and a result near the largest number may be
-/// infinity.
-template <class T>
-xsimd::batch<T> clipped_exp(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8)
-    return in_double::exp(x);
-  else
-    return xsimd::exp(x);
+/// Functions of one number, with the same bits as those of a register.
+inline double exp(double x) {
+  return exp(xsimd::batch<double>(x)).get(0);
 }
-
-template <class T>
-xsimd::batch<T> sin(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8)
-    return in_double::sin(x);
-  else
-    return xsimd::sin(x);
-}
-
-template <class T>
-xsimd::batch<T> cos(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8)
-    return in_double::cos(x);
-  else
-    return xsimd::cos(x);
-}
-
-template <class T>
-xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8)
-    return in_double::tanh(x);
-  else
-    return xsimd::tanh(x);
-}
-
-/// e^x. Corrects xsimd's version, which gives infinity for some results near the largest number, and 0 for subnormal
-/// results.
-template <class T>
-xsimd::batch<T> exp(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8) {
-    return in_double::exp(x);
-  } else {
-    using Batch = xsimd::batch<T>;
-    constexpr T ordinary = 87, beyond = 104;  // results are 0 or infinity from `beyond` on
-    const Batch y = xsimd::exp(x);
-    const Batch size = xsimd::abs(x);
-    const auto at_an_end = (size > Batch(ordinary)) & (size < Batch(beyond));
-    if (!xsimd::any(at_an_end)) return y;
-    const Batch root = xsimd::exp(x * Batch(T(0.5)));
-    return xsimd::select(at_an_end, root * root, y);
-  }
-}
-
-/// e^x - 1. Corrects xsimd's version, which gives infinity too early for large x, like its exponential.
-template <class T>
-xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8) {
-    return in_double::expm1(x);
-  } else {
-    using Batch = xsimd::batch<T>;
-    const Batch y = xsimd::expm1(x);
-    const auto large = x > Batch(T{80});  // 1 is less than half a unit in the last place
-    return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
-  }
-}
-
-/// The natural logarithm.
-template <class T>
-xsimd::batch<T> log(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8)
-    return in_double::log(x);
-  else
-    return xsimd::log(x);
-}
-
-/// log(1 + x).
-template <class T>
-xsimd::batch<T> log1p(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8)
-    return in_double::log1p(x);
-  else
-    return xsimd::log1p(x);
-}
-
-/// The error function.
-template <class T>
-xsimd::batch<T> erf(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 8)
-    return in_double::erf(x);
-  else
-    return xsimd::erf(x);
+inline double log(double x) {
+  return log(xsimd::batch<double>(x)).get(0);
 }
 
 /// x^y. Without fused multiply-adds, uses the C library's pow. float32 is computed in double.
 template <class T>
 xsimd::batch<T> pow(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  if constexpr (sizeof(T) == 8) return in_double::pow<false>(x, y);
-#endif
-  constexpr std::size_t size = xsimd::batch<T>::size;
-  std::array<T, size> xs, ys, powers;
+  using Wide = xsimd::batch<double>;
+  if constexpr (has_fma && !narrow<T>) return power<false>(x, y);
+  std::array<T, xsimd::batch<T>::size> xs, ys;
   x.store_unaligned(xs.data());
   y.store_unaligned(ys.data());
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  using Wide = in_double::Batch;
-  std::array<double, size> wide_x, wide_y, wide;
-  std::copy(xs.begin(), xs.end(), wide_x.begin());
-  std::copy(ys.begin(), ys.end(), wide_y.begin());
-  for (std::size_t i = 0; i < size; i += Wide::size)
-    in_double::pow<true>(Wide::load_unaligned(&wide_x[i]), Wide::load_unaligned(&wide_y[i])).store_unaligned(&wide[i]);
-  for (std::size_t i = 0; i < size; ++i) powers[i] = static_cast<T>(wide[i]);
-#else
-  for (std::size_t i = 0; i < size; ++i) powers[i] = std::pow(xs[i], ys[i]);
-#endif
-  return xsimd::batch<T>::load_unaligned(powers.data());
+  if constexpr (has_fma) {
+    std::array<double, xs.size()> wide_x, wide_y;
+    std::copy(xs.begin(), xs.end(), wide_x.begin());
+    std::copy(ys.begin(), ys.end(), wide_y.begin());
+    for (std::size_t i = 0; i < xs.size(); i += Wide::size)
+      power<true>(Wide::load_unaligned(&wide_x[i]), Wide::load_unaligned(&wide_y[i])).store_unaligned(&wide_x[i]);
+    for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = static_cast<T>(wide_x[i]);
+  } else {
+    for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = std::pow(xs[i], ys[i]);
+  }
+  return xsimd::batch<T>::load_unaligned(xs.data());
 }
 
 /// 1 / (1 + e^-x), computed from the exponential of -|x|, which does not overflow.
 template <class T>
-xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
+[[gnu::always_inline]] inline xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch one(T{1});
   const Batch e = vector_math::exp(-xsimd::abs(x));
-  return xsimd::select(x < Batch(T{0}), e, one) / (one + e);
+  return quotient(xsimd::select(x < Batch(T{0}), e, one), one + e);
 }
 
 /// log(1 + e^x), without overflow.
 template <class T>
-xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
+[[gnu::always_inline]] inline xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch e = vector_math::exp(-xsimd::abs(x));
-  Batch tail;
-  if constexpr (sizeof(T) == 8)
-    tail = in_double::core_log1p(e);
-  else
-    tail = xsimd::log1p(e);
+  const Batch tail = core_log1p(e);
   return xsimd::select(x > Batch(T{0}), x + tail, tail);
 }
 
