@@ -6,6 +6,7 @@
 
 #include "base/threads/threads.hpp"
 #include "kernels/elements/scalar.hpp"
+#include "kernels/math/vector_math.hpp"
 #include "kernels/random/philox.hpp"
 
 namespace xtape {
@@ -99,7 +100,7 @@ template <class T>
 std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
   const double greatest = *std::max_element(row, row + classes);
   if (greatest == -std::numeric_limits<double>::infinity()) return 0;
-  const auto weight = [&](std::int64_t i) { return std::exp(static_cast<double>(row[i]) - greatest); };
+  const auto weight = [&](std::int64_t i) { return vector_math::exp(static_cast<double>(row[i]) - greatest); };
   double total = 0;
   for (std::int64_t i = 0; i < classes; ++i) total += weight(i);
   if (std::isnan(total)) return -1;

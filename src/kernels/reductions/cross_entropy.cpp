@@ -31,7 +31,7 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
     const std::int64_t length = std::min(block, count - first);
     const T largest = max_of_lanes(part, length);
     if (largest > shift) {
-      if (total != 0) total *= std::exp(static_cast<double>(shift) - static_cast<double>(largest));
+      if (total != 0) total *= vector_math::exp(static_cast<double>(shift) - static_cast<double>(largest));
       shift = largest;
     }
     const Batch by(shift == lowest ? T{0} : shift);
@@ -42,7 +42,7 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
     });
   }
   if (total == 0) return {0, plain};
-  return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};
+  return {(shift == lowest ? 0 : static_cast<double>(shift)) + vector_math::log(total), plain};
 }
 
 /// The sum of a row without the class `excluded` (-1: none). `sum` is the sum of the whole row. If `sum` is not finite,

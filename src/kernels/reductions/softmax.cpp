@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 
 #include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
@@ -124,7 +123,7 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
   const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
     return vector_math::clipped_exp(lanes.load(x + i, lowest) - shift);
   });
-  const Batch logarithm(total == 0 ? T{0} : static_cast<T>(std::log(total)));
+  const Batch logarithm(total == 0 ? T{0} : static_cast<T>(vector_math::log(total)));
   for_lanes<T>(count,
                [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm); });
 }

@@ -2,7 +2,6 @@
 
 #include "kernels/table/choices.hpp"
 
-#include <cmath>
 #include <limits>
 
 #include "kernels/math/lanes.hpp"
@@ -41,14 +40,14 @@ double log_sum_exp(const T* logits, std::int64_t count) {
   const double sum = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
     return vector_math::exp(lanes.load(logits + i, lowest) - shift);
   });
-  return static_cast<double>(top) + std::log(sum);
+  return static_cast<double>(top) + vector_math::log(sum);
 }
 
 template <class T>
 void weights_of(const T* logits, std::int64_t count, T top, T temperature, T* weights) {
   const xsimd::batch<T> tops(top), temperatures(temperature);
   for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-    lanes.store(weights + i, vector_math::exp((lanes.load(logits + i) - tops) / temperatures));
+    lanes.store(weights + i, vector_math::exp(quotient(lanes.load(logits + i) - tops, temperatures)));
   });
 }
 
@@ -57,7 +56,7 @@ double sum_of_weights(const T* logits, std::int64_t count, T top, T temperature)
   const xsimd::batch<T> tops(top), temperatures(temperature);
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   return sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-    return vector_math::exp((lanes.load(logits + i, lowest) - tops) / temperatures);
+    return vector_math::exp(quotient(lanes.load(logits + i, lowest) - tops, temperatures));
   });
 }
 

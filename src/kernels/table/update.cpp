@@ -53,7 +53,7 @@ void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_
     const Batch v = beta2 * lanes.load(second + i) + rest2 * (g * g);
     lanes.store(first + i, m);
     lanes.store(second + i, v);
-    return shrink * w - length * m / (vector_math::square_root(v) * root + epsilon);
+    return shrink * w - quotient(length * m, vector_math::square_root(v) * root + epsilon);
   });
 }
 
