@@ -444,7 +444,7 @@ TEST_CASE(
     CHECK(worst <= units);
   };
   check(
-      "exp", exp, [](Wide x) { return std::exp(x); }, 1);
+      "exp", exp, [](Wide x) { return std::exp(x); }, 1.2);
   check(
       "expm1", expm1, [](Wide x) { return std::expm1(x); }, 1.6);
   check(
@@ -465,10 +465,18 @@ TEST_CASE(
       "softplus", softplus, [](Wide x) { return std::max(x, Wide{0}) + std::log1p(std::exp(-std::abs(x))); }, 2.5);
 }
 
-TEST_CASE("functions have the same bits on all processors with fused multiply-adds") {
 #ifdef __x86_64__
-  if (instruction_set() == InstructionSet::baseline) return;
+static bool rounds_twice() {
+  return instruction_set() == InstructionSet::baseline;
+}
+#else
+static bool rounds_twice() {
+  return false;
+}
 #endif
+
+TEST_CASE("functions have the same bits on all processors with fused multiply-adds" * doctest::skip(rounds_twice()) *
+          doctest::description("a processor with fused multiply-adds")) {
   // The digests of values at every exponent.
   const auto digest = [](auto scalar, Unary op) {
     using T = decltype(scalar);
