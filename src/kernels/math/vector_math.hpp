@@ -107,7 +107,7 @@ template <class T>
 
 /// x times the normal distribution function of x.
 template <class T>
-xsimd::batch<T> gelu_erf(const xsimd::batch<T>& x) {
+[[gnu::always_inline]] inline xsimd::batch<T> gelu_erf(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch half_x = x * Batch(T(0.5));
   return fused(half_x, vector_math::erf(x * Batch(T(M_SQRT1_2))), half_x);
@@ -115,7 +115,7 @@ xsimd::batch<T> gelu_erf(const xsimd::batch<T>& x) {
 
 /// The derivative of gelu_erf.
 template <class T>
-xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
+[[gnu::always_inline]] inline xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch half(T(0.5));
   const Batch below = fused(half, vector_math::erf(x * Batch(T(M_SQRT1_2))), half);
@@ -126,7 +126,7 @@ xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
 /// GPT-2's approximation of gelu: x/2 * (1 + tanh(u)) with u = gelu_scale * (x + gelu_cubic x^3). (1 + tanh u)/2 is
 /// computed as sigmoid(2u), with one exponential.
 template <class T>
-xsimd::batch<T> gelu_tanh(const xsimd::batch<T>& x) {
+[[gnu::always_inline]] inline xsimd::batch<T> gelu_tanh(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch twice_u = x * fused(x * x, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
   return x * vector_math::sigmoid(twice_u);
@@ -134,7 +134,7 @@ xsimd::batch<T> gelu_tanh(const xsimd::batch<T>& x) {
 
 /// The derivative of gelu_tanh.
 template <class T>
-xsimd::batch<T> gelu_tanh_slope(const xsimd::batch<T>& x) {
+[[gnu::always_inline]] inline xsimd::batch<T> gelu_tanh_slope(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
   const Batch x2 = x * x;
   const Batch twice_u = x * fused(x2, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
