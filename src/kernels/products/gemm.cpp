@@ -86,7 +86,7 @@ bool gemm_can(const GemmPlan& plan) {
 }
 
 bool columns_run(const GemmPlan& plan) {
-  return plan.n_strides[2] == 1;
+  return plan.n_strides[2] == 1 || (plan.n == 1 && plan.m_strides[2] != 1);
 }
 
 GemmPlan with_sides_swapped(GemmPlan plan) {

@@ -51,7 +51,7 @@ std::string fixed_form(const GemmPlan& plan);
 /// fit int.
 bool gemm_can(const GemmPlan& plan);
 
-/// Whether c is row-major: the column stride of c is 1.
+/// Whether c is row-major: its columns are adjacent, or it is one column whose rows are not adjacent.
 bool columns_run(const GemmPlan& plan);
 
 /// Returns the transposed product, with a and b exchanged.
