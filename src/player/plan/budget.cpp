@@ -1,14 +1,207 @@
+// Searches for ways to play a plan in less memory, and rewrites plans to play in these ways.
 #include "player/plan/budget.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "player/plan/memory.hpp"
-#include "player/program/passes.hpp"
 
 namespace xtape {
 
 namespace {
+/// Searches for ways to play a plan in less memory.
+///
+/// A descent starts from the plan that keeps everything, and lowers its peak in a series of targets. To meet a target,
+/// it examines the contents that are kept across the peak but not used there. It drops the one with the largest ratio
+/// of freed memory to time, where freed memory is the memory above an aim, summed over steps. Operands that are needed
+/// to compute the content again are kept for longer, or dropped and computed again, too. Then the descent takes back
+/// drops that the target does not need. Descents with several aims find different ways.
+class Search {
+ public:
+  explicit Search(const StepGraph& graph) : graph_(graph) {}
+
+  std::vector<Way> run() {
+    for (const double aim : {1.0, 0.5, 0.75, 0.25, 0.0}) {
+      if (work_ > enough_work) break;
+      aim_ = aim;
+      drops_.clear();
+      make_schedule(graph_, drops_, now_);
+      record(drops_);
+      std::size_t lowest = now_.peak;
+      for (int failed = 0; lowest > 0 && failed < 3;) {
+        const std::size_t target = lowest - lowest / 20, reached = lower_peak_to(target);
+        failed = reached <= target ? 0 : failed + 1;
+        lowest = std::min(lowest, reached);
+      }
+    }
+    return best_found();
+  }
+
+ private:
+  /// Adds the way with these drops to the ways found.
+  void record(const Drops& drops) {
+    make_schedule(graph_, drops, trial_);
+    found_.push_back({trial_.peak, trial_.seconds, drops});
+  }
+
+  /// Returns the ways that are faster than all ways with a lower peak.
+  std::vector<Way> best_found() {
+    std::ranges::stable_sort(found_, {}, [](const Way& way) { return std::pair(way.seconds, way.peak); });
+    std::vector<Way> best;
+    for (Way& way : found_)
+      if (best.empty() || way.peak < best.back().peak) best.push_back(std::move(way));
+    return best;
+  }
+
+  /// Returns the lowest peak on the way. The peak may rise for some drops before it falls.
+  std::size_t lower_peak_to(std::size_t target) {
+    const std::size_t patience = 32 + graph_.steps.size() / 8;
+    std::size_t low = now_.peak;
+    Drops lowest = drops_;
+    for (std::size_t drops = 0; now_.peak > target && drops < patience && lower_highest(target); ++drops)
+      if (now_.peak < low) {
+        low = now_.peak;
+        lowest = drops_;
+        drops = 0;
+      }
+    record(lowest);
+    take_back(std::max(target, now_.peak));
+    return std::min(low, now_.peak);
+  }
+
+  /// Lowers the highest step by the best of the most promising drops. Returns false if none of them lowers it.
+  bool lower_highest(std::size_t target) {
+    constexpr int most_tries = 16;
+    const auto aim = static_cast<std::size_t>(aim_ * static_cast<double>(target));
+    const double before = above(now_, aim);
+    const int stage = now_.executions[now_.peak_at].stage;
+    double best = 0;
+    Drops chosen, trial;
+    int tries = 0;
+    for (const int instance : candidates(aim)) {
+      if (!chosen.empty() && (++tries > most_tries || work_ > most_work())) break;
+      for (const bool deep : {false, true}) {
+        trial = drops_;
+        drop(instance, deep, trial);
+        make_trial(trial);
+        if (!trial_.possible || trial_.peaks[stage] >= now_.peaks[stage]) continue;
+        const double freed = before - above(trial_, aim);
+        const double ratio = freed > 0 ? freed / std::max(trial_.seconds - now_.seconds, tiny) : freed;
+        if (!chosen.empty() && ratio <= best) continue;
+        best = ratio;
+        chosen = trial;
+      }
+    }
+    if (chosen.empty()) return false;
+    drops_ = std::move(chosen);
+    make_schedule(graph_, drops_, now_);
+    return true;
+  }
+
+  /// Returns the bytes above the aim, summed over the steps.
+  static double above(const Schedule& schedule, std::size_t aim) {
+    double sum = 0;
+    for (const std::size_t peak : schedule.peaks)
+      if (peak > aim) sum += static_cast<double>(peak - aim);
+    return sum;
+  }
+
+  /// Returns the instances that are kept across the peak, those with the largest estimated ratio first.
+  std::vector<int> candidates(std::size_t aim) {
+    const int peak = now_.peak_at;
+    std::vector<int> after(now_.instances.size(), -1);  // the first use after the peak
+    before_.assign(now_.instances.size(), -1);
+    latest_.assign(graph_.contents.size(), -1);
+    for (int e = 0; e < static_cast<int>(now_.executions.size()); ++e)
+      for (const int instance : now_.of(e)) {
+        if (instance < 0) continue;
+        if (e <= peak) {
+          before_[instance] = e;
+          latest_[now_.instances[instance].content] = instance;
+        } else if (after[instance] < 0) {
+          after[instance] = e;
+        }
+      }
+    std::vector<std::size_t> high(now_.peaks.size() + 1, 0);  // per step: the number of earlier steps above the aim
+    for (std::size_t s = 0; s < now_.peaks.size(); ++s) high[s + 1] = high[s] + (now_.peaks[s] > aim ? 1 : 0);
+    std::vector<std::pair<double, int>> list;
+    for (int i = 0; i < static_cast<int>(now_.instances.size()); ++i) {
+      if (before_[i] < 0 || before_[i] == peak || after[i] < 0) continue;
+      const int content = now_.instances[i].content;
+      const int from = now_.executions[before_[i]].stage, to = now_.executions[after[i]].stage;
+      if (!graph_.contents[content].repeatable || graph_.block(content).back() >= to) continue;
+      const double gain = static_cast<double>(now_.instances[i].bytes) * static_cast<double>(high[to + 1] - high[from]);
+      list.emplace_back(-gain / (seconds_of(content) + tiny), i);
+    }
+    std::ranges::sort(list);
+    std::vector<int> instances;
+    for (const auto& [ratio, instance] : list) instances.push_back(instance);
+    return instances;
+  }
+
+  double seconds_of(int content) const {
+    double sum = 0;
+    for (const int step : graph_.block(content)) sum += graph_.steps[step].seconds;
+    return sum;
+  }
+
+  /// Drops an instance after its last use before the peak. With `deep`, also drops the operands from which it is
+  /// computed again and that are not kept across the peak, and their operands.
+  void drop(int instance, bool deep, Drops& to) const {
+    const Execution& use = now_.executions[before_[instance]];
+    const Drop choice{use.stage, use.step, now_.instances[instance].content};
+    const auto at = std::ranges::lower_bound(to, choice);
+    if (at != to.end() && *at == choice) return;
+    to.insert(at, choice);
+    if (!deep) return;
+    for (const int step : graph_.block(choice.content))
+      for (const int operand : graph_.steps[step].in)
+        if (const int latest = latest_[operand];
+            latest >= 0 && graph_.contents[operand].repeatable && now_.instances[latest].last <= now_.peak_at)
+          drop(latest, deep, to);
+  }
+
+  /// Takes back drops that the limit does not need, slowest first.
+  void take_back(std::size_t limit) {
+    Drops all = drops_;
+    std::ranges::stable_sort(all, std::greater<>(), [&](const Drop& each) { return seconds_of(each.content); });
+    for (const Drop& each : all) {
+      if (work_ > most_work()) break;
+      Drops without = drops_;
+      std::erase(without, each);
+      make_trial(without);
+      if (!trial_.possible || trial_.peak > limit || trial_.seconds > now_.seconds) continue;
+      std::swap(now_, trial_);
+      drops_ = std::move(without);
+    }
+    record(drops_);
+  }
+
+  void make_trial(const Drops& drops) {
+    make_schedule(graph_, drops, trial_);
+    work_ += static_cast<double>(trial_.operands.size());
+  }
+  // Limits of the effort, in operands of schedules. 3e8 operands take about a second.
+
+  static constexpr double enough_work = 4e7;  // no descent begins after it
+  double most_work() const { return std::max(2.2e8, 8e3 * static_cast<double>(graph_.steps.size())); }
+
+  static constexpr double tiny = 1e-12;
+  const StepGraph& graph_;
+  double aim_ = 1;  // the aim, as a share of the target
+  Drops drops_;
+  Schedule now_, trial_;
+  std::vector<int> before_;  // per instance: its last use up to the peak
+  std::vector<int> latest_;  // per content: its last instance up to the peak
+  std::vector<Way> found_;
+  double work_ = 0;
+};
+
+/// Returns ways from the fastest, which repeats nothing, to the one with the lowest peak. Each way is slower than the
+/// one before it and has a lower peak. The ways depend only on the graph.
+std::vector<Way> find_ways(const StepGraph& graph) {
+  return Search(graph).run();
+}
+
 /// The steps of a plan, and the arena sizes of the ways to play them.
 class Budget {
  public:
@@ -141,56 +334,6 @@ std::vector<MemoryPoint> memory_curve(PlannedProgram planned) {
     }
     if (curve.empty() || point.bytes < curve.back().bytes) curve.push_back(point);
   }
-  return curve;
-}
-
-namespace {
-/// Returns the program with these repetitions, or nothing if no scan can make them.
-std::optional<Program> program_with(RepeatSteps which, const Tape& tape, const Vars& outputs,
-                                    const PlayerOptions& options) {
-  if (which == RepeatSteps::none) return optimised(tape, outputs, options);
-  return with_repeated_steps(tape, outputs, options, which);
-}
-constexpr RepeatSteps all_ways[] = {RepeatSteps::none, RepeatSteps::elementwise, RepeatSteps::all};
-
-double seconds_of(const PlannedProgram& planned) {
-  double seconds = 0;
-  for (const PlannedStep& step : planned.steps) seconds += predicted_seconds(step.cost);
-  return seconds;
-}
-}  // namespace
-
-PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
-                                 const BodyKernels& bodies) {
-  std::optional<PlannedProgram> best;
-  std::optional<LimitError> least;
-  for (const RepeatSteps which : all_ways) {
-    std::optional<Program> program = program_with(which, tape, outputs, options);
-    if (!program) continue;
-    try {
-      PlannedProgram planned = plan(std::move(*program), options, threads, bodies);
-      if (!best || seconds_of(planned) < seconds_of(*best)) best = std::move(planned);
-    } catch (const LimitError& error) {
-      if (!least || error.least() < least->least()) least.emplace(error);
-    }
-    if (which == RepeatSteps::none && best && std::ranges::none_of(best->steps, &PlannedStep::again)) break;
-  }
-  if (!best) throw LimitError(*least);
-  return std::move(*best);
-}
-
-std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
-                                      const BodyKernels& bodies) {
-  std::vector<MemoryPoint> all;
-  for (const RepeatSteps which : all_ways)
-    if (std::optional<Program> program = program_with(which, tape, outputs, options)) {
-      const std::vector<MemoryPoint> more = memory_curve(plan(std::move(*program), options, threads, bodies));
-      all.insert(all.end(), more.begin(), more.end());
-    }
-  std::ranges::stable_sort(all, {}, &MemoryPoint::seconds);
-  std::vector<MemoryPoint> curve;
-  for (const MemoryPoint& point : all)
-    if (curve.empty() || point.bytes < curve.back().bytes) curve.push_back(point);
   return curve;
 }
 

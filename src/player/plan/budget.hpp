@@ -16,10 +16,6 @@ struct Way {
   Drops drops;
 };
 
-/// Returns ways from the fastest, which repeats nothing, to the one with the lowest peak. Each way is slower than the
-/// one before it and has a lower peak. The ways depend only on the graph.
-std::vector<Way> find_ways(const StepGraph& graph);
-
 /// The ways found for the graphs of the players of one arena. The training plans for batches of different shapes have
 /// the same steps with different sizes, and the same drops save memory in all of these plans. Searching again would
 /// take most of the planning time.
@@ -58,20 +54,6 @@ void fit_memory(PlannedProgram& planned, std::size_t memory, KnownWays& known);
 /// Returns the memory and predicted time of the plan and of all plans among which fit_memory chooses. The order is from
 /// the fastest to the smallest.
 std::vector<MemoryPoint> memory_curve(PlannedProgram planned);
-
-// Plans of tapes whose scans may compute values again to keep to a memory limit.
-
-/// Returns the plan of the outputs. If the plan must repeat steps to keep to the limit of `options`, returns the
-/// fastest of the plans with and without scans that compute values again. Throws LimitError if none of these plans
-/// keeps to the limit. The error states the smallest memory that any of them needs.
-PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
-                                 const BodyKernels& bodies);
-
-/// Returns the memory and predicted time of the plans among which plan_within_limit chooses. The order is from the
-/// fastest to the smallest. Leaves out plans that are slower than another plan but do not need less memory. `options`
-/// has no limit.
-std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads,
-                                      const BodyKernels& bodies);
 
 // Errors for plans that need more memory than this process can use.
 

@@ -65,6 +65,7 @@ Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& op
 
 std::optional<Program> with_repeated_steps(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
                                            RepeatSteps which) {
+  if (which == RepeatSteps::none) return optimised(tape, outputs, options);
   Program program = fused(tape, outputs, options);
   if (!repeat_steps_pass(program, which)) return std::nullopt;
   return lowered(std::move(program), options);

@@ -69,7 +69,8 @@ void elementwise_pass(Program& program);
 
 /// Returns the program that computes `outputs` and the carries of `options`, after all passes that `options` enables.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
-/// Like optimised, but with scans that compute values again (RepeatSteps). Returns nothing if no scan can do so.
+/// Like optimised, but with scans that compute values again (RepeatSteps). Returns nothing if no scan can compute any
+/// of these values again. With `none`, the result is that of optimised.
 std::optional<Program> with_repeated_steps(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
                                            RepeatSteps which);
 

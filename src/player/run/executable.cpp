@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/threads/threads.hpp"
 #include "player/plan/budget.hpp"
@@ -69,6 +70,38 @@ const PlannedOutput& Executable::Data::output(const Var& var) const {
               ") is not an output of the player: add it to the outputs");
 }
 
+namespace {
+// Scans may compute values again to keep to a memory limit.
+constexpr RepeatSteps all_repetitions[] = {RepeatSteps::none, RepeatSteps::elementwise, RepeatSteps::all};
+
+double seconds_of(const PlannedProgram& planned) {
+  double seconds = 0;
+  for (const PlannedStep& step : planned.steps) seconds += predicted_seconds(step.cost);
+  return seconds;
+}
+
+/// Returns the plan of the outputs. If the plan must repeat steps to keep to the limit of `options`, returns the
+/// fastest of the plans with and without scans that compute values again. Throws LimitError if none of these plans
+/// keeps to the limit. The error states the smallest memory that any of them needs.
+PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads) {
+  std::optional<PlannedProgram> best;
+  std::optional<LimitError> least;
+  for (const RepeatSteps which : all_repetitions) {
+    std::optional<Program> program = with_repeated_steps(tape, outputs, options, which);
+    if (!program) continue;
+    try {
+      PlannedProgram planned = plan(std::move(*program), options, threads, body_kernels());
+      if (!best || seconds_of(planned) < seconds_of(*best)) best = std::move(planned);
+    } catch (const LimitError& error) {
+      if (!least || error.least() < least->least()) least.emplace(error);
+    }
+    if (which == RepeatSteps::none && best && std::ranges::none_of(best->steps, &PlannedStep::again)) break;
+  }
+  if (!best) throw LimitError(*least);
+  return std::move(*best);
+}
+}  // namespace
+
 Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   auto data = std::make_shared<Executable::Data>();
   data->tape = tape;
@@ -78,7 +111,7 @@ Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& o
   data->options = options;
   data->threads = thread_count(options.threads);
   const SingleThreadedBlas guard;  // needed already here, because constant folding plays tapes
-  data->planned = plan_within_limit(tape, outputs, options, data->threads, body_kernels());
+  data->planned = plan_within_limit(tape, outputs, options, data->threads);
   return Executable(std::move(data));
 }
 
@@ -87,7 +120,17 @@ std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, con
   unbounded.memory = 0;
   const int threads = thread_count(options.threads);  // must precede the guard, which limits the number of threads
   const SingleThreadedBlas guard;
-  return memory_curve(tape, outputs, unbounded, threads, body_kernels());
+  std::vector<MemoryPoint> all;
+  for (const RepeatSteps which : all_repetitions)
+    if (std::optional<Program> program = with_repeated_steps(tape, outputs, unbounded, which)) {
+      const std::vector<MemoryPoint> more = memory_curve(plan(std::move(*program), unbounded, threads, body_kernels()));
+      all.insert(all.end(), more.begin(), more.end());
+    }
+  std::ranges::stable_sort(all, {}, &MemoryPoint::seconds);
+  std::vector<MemoryPoint> curve;  // leaves out plans that are slower than another plan but do not need less memory
+  for (const MemoryPoint& point : all)
+    if (curve.empty() || point.bytes < curve.back().bytes) curve.push_back(point);
+  return curve;
 }
 
 const Plan& Executable::plan() const {
