@@ -18,7 +18,7 @@
 
 #include "player/plan/plan.hpp"
 #include "player/program/passes.hpp"
-#include "player/run/ready.hpp"
+#include "player/run/body_kernels.hpp"
 #include "training_step.hpp"
 #include "xtape/player.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "played.hpp"
-#include "player/run/ready.hpp"
+#include "player/run/body_kernels.hpp"
 #include "same_bits.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "kernels/table/kernels.hpp"
-#include "player/run/ready.hpp"
+#include "player/run/body_kernels.hpp"
 
 namespace xtape {
 

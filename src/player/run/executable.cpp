@@ -9,7 +9,7 @@
 #include "base/threads/threads.hpp"
 #include "player/plan/budget.hpp"
 #include "player/program/passes.hpp"
-#include "player/run/ready.hpp"
+#include "player/run/body_kernels.hpp"
 
 namespace xtape {
 

@@ -51,8 +51,8 @@ void Hasher::hash_sources(const PlannedProgram& planned, const std::vector<Array
   for (Value& value : sources_) hash(value, memory[planned.buffers[value.place].number].data());
 }
 
-void Hasher::hash_outputs(std::size_t step, const ReadyStep& ready) {
-  for (std::size_t i = first_[step]; i < first_[step + 1]; ++i) hash(outputs_[i], ready.out[outputs_[i].output]);
+void Hasher::hash_outputs(std::size_t step, void* const* out) {
+  for (std::size_t i = first_[step]; i < first_[step + 1]; ++i) hash(outputs_[i], out[outputs_[i].output]);
 }
 
 std::vector<Digest> Hasher::digests(const PlannedProgram& planned) const {

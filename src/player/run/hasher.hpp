@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "player/plan/plan.hpp"
-#include "player/run/ready.hpp"
+#include "xtape/player.hpp"
 
 namespace xtape {
 
@@ -16,7 +16,8 @@ class Hasher {
   Hasher(const PlannedProgram& planned, int threads);
   /// Hashes the inputs, states and parameters before the first step. `memory` is the player's memory.
   void hash_sources(const PlannedProgram& planned, const std::vector<Array>& memory);
-  void hash_outputs(std::size_t step, const ReadyStep& ready);
+  /// Hashes the outputs of a step, which are at these addresses.
+  void hash_outputs(std::size_t step, void* const* out);
   std::vector<Digest> digests(const PlannedProgram& planned) const;
 
  private:

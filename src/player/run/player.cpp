@@ -12,11 +12,30 @@
 #include "player/plan/overlap.hpp"
 #include "player/run/executable.hpp"
 #include "player/run/hasher.hpp"
-#include "player/run/ready.hpp"
+#include "player/run/packed_weights.hpp"
 #include "player/run/traced_plan.hpp"
 #include "tape/calls.hpp"
 
 namespace xtape {
+
+namespace {
+/// A step that is ready to run: a kernel with its pointers.
+struct ReadyStep {
+  const Kernel* kernel = nullptr;   ///< A kernel of the executable.
+  const void* const* in = nullptr;  ///< The addresses of the inputs.
+  void* const* out = nullptr;       ///< The addresses of the outputs.
+  void* scratch = nullptr;
+  /// The result of Kernel::prepare, or null if the kernel has no such function.
+  std::shared_ptr<PackedWeight> packed = {};
+
+  void run(std::uint64_t step) const {
+    KernelArguments arguments{in, out, scratch, step};
+    if (packed)
+      arguments.prepared = packed->memory([&](void* memory) { kernel->prepare({in, out, scratch, step, memory}); });
+    kernel->run(arguments);
+  }
+};
+}  // namespace
 
 struct Player::Data {
   explicit Data(const Executable& shared) : executable(shared) {
@@ -126,7 +145,7 @@ struct Player::Data {
       run_traced(i, step);
       if (options().profile)
         seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (hasher) hasher->hash_outputs(i, steps[i]);
+      if (hasher) hasher->hash_outputs(i, steps[i].out);
       if (after) after(static_cast<std::int64_t>(i));
     }
     if (options().profile) ++measured;

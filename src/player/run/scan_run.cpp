@@ -9,7 +9,7 @@
 #include "player/plan/plan.hpp"
 #include "player/program/passes.hpp"
 #include "player/program/scan_memory.hpp"
-#include "player/run/ready.hpp"
+#include "player/run/body_kernels.hpp"
 
 namespace xtape {
 

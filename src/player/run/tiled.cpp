@@ -8,8 +8,8 @@
 #include "kernels/table/loop_kernel.hpp"
 #include "kernels/table/scratch.hpp"
 #include "player/program/passes.hpp"
+#include "player/run/body_kernels.hpp"
 #include "player/run/operand_tiles.hpp"
-#include "player/run/ready.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "player/run/ready.hpp"
+#include "player/run/packed_weights.hpp"
 
 namespace xtape {
 
