@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/threads/threads.hpp"
+
 namespace xtape {
 
 bool matches_pattern(const std::string& name, const std::string& pattern) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/threads/threads.hpp"
 #include "kernels/table/update.hpp"
 #include "xtape/optim.hpp"
 
@@ -135,18 +134,7 @@ struct Optimizer::Data {
   double decay_of(const Piece& piece) const;
   /// Calls f(index, T{}) in parallel for every piece with a gradient. T is the element type of the piece's weight.
   template <class F>
-  void for_pieces(const PieceGradients& gradients, const F& f) const {
-    parallel_for(threads_, std::ssize(pieces_), 1, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t i = begin; i < finish; ++i) {
-        const auto index = static_cast<std::size_t>(i);
-        if (gradients[index] == nullptr) continue;
-        if (dtype(pieces_[index]) == Dtype::float64)
-          f(index, double{});
-        else
-          f(index, float{});
-      }
-    });
-  }
+  void for_pieces(const PieceGradients& gradients, const F& f) const;
   /// Returns the moments of an owned piece for the kinds that its weight has. The others are null.
   template <class T>
   std::array<T*, 2> moments_of(std::size_t piece) const;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/arrays/elements.hpp"
+#include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "optim/optimizer.hpp"
 
@@ -93,6 +94,20 @@ void Optimizer::Data::set_steps(double rate, double scale) {
     group.step.correction1 = 1 - std::pow(options.beta1, count);
     group.step.correction2 = 1 - std::pow(options.beta2, count);
   }
+}
+
+template <class F>
+void Optimizer::Data::for_pieces(const PieceGradients& gradients, const F& f) const {
+  parallel_for(threads_, std::ssize(pieces_), 1, [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t i = begin; i < finish; ++i) {
+      const auto index = static_cast<std::size_t>(i);
+      if (gradients[index] == nullptr) continue;
+      if (dtype(pieces_[index]) == Dtype::float64)
+        f(index, double{});
+      else
+        f(index, float{});
+    }
+  });
 }
 
 template <class T>
