@@ -11,6 +11,21 @@ std::uint64_t place_hash(const Site& site, const Op& op) {
 }
 }  // namespace
 
+std::string to_string(const Caller& caller) {
+  if (!caller.known()) return "";
+  const std::string file = caller.file;
+  return file.substr(file.find_last_of("/\\") + 1) + ", line " + std::to_string(caller.line);
+}
+
+std::string to_string(const Site& site) {
+  if (!site.scope) return to_string(site.caller);
+  const Scope& scope = *site.scope;
+  const std::string line = site.line > 0 ? ", line " + std::to_string(scope.shown(site.line)) : "";
+  const std::string place = scope.where.empty() ? to_string(site.caller) : scope.where + line;
+  if (scope.path.empty() || place.empty()) return scope.path + place;
+  return scope.path + " (" + place + ")";
+}
+
 Site next_site(TapeData& data, const Op& op) {
   if (data.site_is_fixed) return data.site;
   Site site = data.site;
