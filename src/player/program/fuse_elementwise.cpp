@@ -226,6 +226,10 @@ const Op& fused_elementwise_op() {
   return entry;
 }
 
+bool runs_in_tiles(const Op& op) {
+  return op.lowering.tile || op.lowering.body.tiles;
+}
+
 void elementwise_pass(Program& program) {
   const Groups groups(program);
   if (!groups.any()) return;

@@ -7,7 +7,6 @@
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
 #include "kernels/table/scratch.hpp"
-#include "player/program/passes.hpp"
 #include "player/run/body_kernels.hpp"
 #include "player/run/operand_tiles.hpp"
 
@@ -291,10 +290,6 @@ LoopKernel loops_of(const TiledProgram& program) {
   return kernel;
 }
 }  // namespace
-
-bool runs_in_tiles(const Op& op) {
-  return op.lowering.tile || op.lowering.body.tiles;
-}
 
 Kernel make_elementwise(const KernelCall& call) {
   const Tape body = call.body != nullptr ? *call.body : body_of_one(call);
