@@ -1,4 +1,4 @@
-/// Records calls with the location of the line in the caller's program.
+/// Calls that become nodes: their checks, and their locations in sites and errors.
 #pragma once
 
 #include <algorithm>
