@@ -13,6 +13,7 @@
 #include "kernels/elements/division.hpp"
 #include "kernels/elements/element_loops.hpp"
 #include "kernels/elements/scalar.hpp"
+#include "kernels/math/functions.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/math/vector_math.hpp"
 #include "kernels/random/draws.hpp"
@@ -214,11 +215,24 @@ TileFunction gelu_form(const KernelForm& form, const ByTanh& by_tanh, const ByEr
   return form.get<std::string>("approximate") == "tanh" ? function<n>(form, by_tanh) : function<n>(form, by_erf);
 }
 
-using Make = TileFunction (*)(const KernelForm&);
+/// A tile function of `f` with two integers. They are computed in int64, and the result is truncated to the dtype.
+template <class F>
+TileFunction bits(const KernelForm& form, const F& /*f*/) {
+  return with_index(form.dtype(0), [](auto scalar) {
+    using T = decltype(scalar);
+    return loop<T, T, T>([](std::int64_t a, std::int64_t b) { return static_cast<T>(F{}(a, b)); });
+  });
+}
+/// A tile function of `f`, which rounds a float to a whole number.
+template <class F>
+TileFunction whole(const KernelForm& form, const F& f) {
+  return with_floating(form.dtype(0), [&](auto scalar) { return loop<decltype(scalar), decltype(scalar)>(f); });
+}
+
 using Call = const KernelForm&;
 
-const std::map<std::string_view, Make>& loops() {
-  static const std::map<std::string_view, Make> all{
+std::map<std::string_view, TileMaker> plain_loops() {
+  return {
       // Numbers. Integers wrap.
       {"add", [](Call c) { return binary(c, wrapping([](auto a, auto b) { return a + b; })); }},
       {"sub", [](Call c) { return binary(c, wrapping([](auto a, auto b) { return a - b; })); }},
@@ -241,7 +255,19 @@ const std::map<std::string_view, Make>& loops() {
          return unary(c, [](auto x) { return x != x ? x : static_cast<decltype(x)>((x > 0) - (x < 0)); });
        }},
       {"floor", [](Call c) { return unary(c, Floor{}); }},
+      {"round", [](Call c) { return whole(c, [](auto x) { return std::nearbyint(x); }); }},
+      {"ceil", [](Call c) { return whole(c, [](auto x) { return std::ceil(x); }); }},
+      {"trunc", [](Call c) { return whole(c, [](auto x) { return std::trunc(x); }); }},
       {"square", [](Call c) { return unary(c, wrapping([](auto x) { return x * x; })); }},
+      {"bitwise_and", [](Call c) { return bits(c, [](auto a, auto b) { return a & b; }); }},
+      {"bitwise_or", [](Call c) { return bits(c, [](auto a, auto b) { return a | b; }); }},
+      {"bitwise_xor", [](Call c) { return bits(c, [](auto a, auto b) { return a ^ b; }); }},
+      {"bitwise_left_shift",
+       [](Call c) {
+         return bits(c, [](auto a, auto b) { return b < 0 || b > 63 ? 0 : static_cast<std::uint64_t>(a) << b; });
+       }},
+      {"bitwise_right_shift",
+       [](Call c) { return bits(c, [](auto a, auto b) { return a >> (b < 0 || b > 63 ? 63 : b); }); }},
       // Comparisons and logic.
       {"equal", [](Call c) { return comparison(c, [](auto a, auto b) { return a == b; }); }},
       {"not_equal", [](Call c) { return comparison(c, [](auto a, auto b) { return a != b; }); }},
@@ -297,6 +323,14 @@ const std::map<std::string_view, Make>& loops() {
              [](const auto& x, const auto& g) { return g * vector_math::gelu_erf_slope(x); });
        }},
   };
+}
+
+const std::map<std::string_view, TileMaker>& loops() {
+  static const auto all = [] {
+    auto both = plain_loops();
+    both.merge(wide_functions());
+    return both;
+  }();
   return all;
 }
 }  // namespace

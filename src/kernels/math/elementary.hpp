@@ -19,7 +19,6 @@
 #include <xsimd/xsimd.hpp>
 
 #include "kernels/math/lanes.hpp"
-#include "kernels/math/large_angles.hpp"
 
 namespace xtape::vector_math {
 
@@ -152,12 +151,14 @@ template <class T>
   const Powers<T> powers = powers_of(x);
   return scaled_exp(powers.rest, power_of_two<T>(powers.end));
 }
+/// 2^power e^x for any x.
 template <class T>
-[[gnu::noinline]] inline xsimd::batch<T> exp_at_ends(xsimd::batch<T> given) {
+[[gnu::noinline]] inline xsimd::batch<T> exp_at_ends(xsimd::batch<T> given, T power = 0) {
   using Batch = xsimd::batch<T>;
   const Powers<T> powers = powers_of(at_least(at_most(given, Floats<T>::beyond), -Floats<T>::beyond));
   const Batch rounder(biased_rounder<T>), t = fused(powers.n, Batch(T(0.5)), rounder), half = t - rounder;
-  const Batch scale = power_of_two<T>(bits_of(t)), other = power_of_two<T>(bits_of(powers.n - half + rounder));
+  const Batch scale = power_of_two<T>(bits_of(t)),
+              other = power_of_two<T>(bits_of(powers.n - half + (rounder + power)));
   return scaled_exp(powers.rest, scale) * other;
 }
 template <class T>
@@ -240,17 +241,22 @@ template <class T>
   const Logarithm<T> parts = split(x);
   return joined_log(parts.k, parts.f, parts.k * Batch(Floats<T>::ln2_low));
 }
+/// A logarithm of x for any x, given its value for positive and finite x.
+template <class T>
+[[gnu::always_inline]] inline xsimd::batch<T> log_with_ends(const xsimd::batch<T>& x, const xsimd::batch<T>& finite) {
+  using Batch = xsimd::batch<T>;
+  const Batch zero(T(0));
+  const Batch odd = xsimd::select(x < zero, Batch(std::numeric_limits<T>::quiet_NaN()),
+                                  xsimd::select(x == zero, Batch(-infinity<T>), x));
+  return xsimd::select((x > zero) & (x < Batch(infinity<T>)), finite, odd);
+}
 /// log x for any x. For a positive subnormal x, computes log(2^54 x) - 54 ln 2.
 template <class T>
 [[gnu::noinline]] inline xsimd::batch<T> log_at_ends(xsimd::batch<T> x) {
   using Batch = xsimd::batch<T>;
-  const Batch zero(T(0));
   const auto subnormal = x < Batch(std::numeric_limits<T>::min());
   const Batch y = core_log(xsimd::select(subnormal, x * Batch(T(0x1p54)), x));
-  const Batch finite = xsimd::select(subnormal, y - Batch(T(54 * M_LN2)), y);
-  const Batch odd = xsimd::select(x < zero, Batch(std::numeric_limits<T>::quiet_NaN()),
-                                  xsimd::select(x == zero, Batch(-infinity<T>), x));
-  return xsimd::select((x > zero) & (x < Batch(infinity<T>)), finite, odd);
+  return log_with_ends(x, xsimd::select(subnormal, y - Batch(T(54 * M_LN2)), y));
 }
 template <class T>
 [[gnu::always_inline]] inline xsimd::batch<T> log(const xsimd::batch<T>& x) {
@@ -298,13 +304,23 @@ template <class T>
   return with_sign(fused(residual, inverse, q), x);
 }
 
+/// erf x for |x| <= 1.
+[[gnu::always_inline]] inline xsimd::batch<double> erf_near_zero(const xsimd::batch<double>& x) {
+  return fused(
+      x,
+      polynomial(x * x, 0x1.06eba8214db69p-3, -0x1.812746b0379c2p-2, 0x1.ce2f21a041017p-4, -0x1.b82ce31206285p-6,
+                 0x1.565bccfa9a25ep-8, -0x1.c02db072e8efbp-11, 0x1.f9a2bf7323192p-14, -0x1.f4ca948fc033ap-17,
+                 0x1.b9827ad66c41ap-20, -0x1.5c16e20063159p-23, 0x1.d7848f20d7367p-27, -0x1.acdff40c97155p-31),
+      x);
+}
 /// Uses a polynomial up to |x| = 1 (float32: 0.9). For larger |x|, uses 1 - e^(-x^2) times a polynomial of
 /// 1 / (1 + |x|), or for float32 1 - e^-p, where p is a polynomial.
 template <class T>
 inline xsimd::batch<T> erf(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
-  const Batch size = xsimd::abs(x), square = x * x;
+  const Batch size = xsimd::abs(x);
   if constexpr (narrow<T>) {
+    const Batch square = x * x;
     const Batch low = fused(x,
                             horner(square, 0x1.06eba6p-3f, -0x1.8126eep-2f, 0x1.ce1c18p-4f, -0x1.b6a74cp-6f,
                                    0x1.47f3ep-8f, -0x1.3d52c4p-11f),
@@ -314,12 +330,7 @@ inline xsimd::batch<T> erf(const xsimd::batch<T>& x) {
                                    0x1.c20e12p-13f);
     return xsimd::select(size > Batch(0.9f), with_sign(Batch(1.0f) - core_exp(power), x), low);
   } else {
-    const Batch low = fused(
-        x,
-        polynomial(square, 0x1.06eba8214db69p-3, -0x1.812746b0379c2p-2, 0x1.ce2f21a041017p-4, -0x1.b82ce31206285p-6,
-                   0x1.565bccfa9a25ep-8, -0x1.c02db072e8efbp-11, 0x1.f9a2bf7323192p-14, -0x1.f4ca948fc033ap-17,
-                   0x1.b9827ad66c41ap-20, -0x1.5c16e20063159p-23, 0x1.d7848f20d7367p-27, -0x1.acdff40c97155p-31),
-        x);
+    const Batch low = erf_near_zero(x);
     const auto large = size > Batch(1.0);
     if (!xsimd::any(large)) return low;
     const Batch least = at_most(size, 6.0);
@@ -331,77 +342,6 @@ inline xsimd::batch<T> erf(const xsimd::batch<T>& x) {
     const Batch high = fused_away(core_exp(-(least * least)), share, Batch(1.0));
     return xsimd::select(large, with_sign(high, x), low);
   }
-}
-
-/// A size is the rest plus a number of quarter turns, which is in the low bits of `quarters`.
-template <class T>
-struct Turned {
-  xsimd::batch<T> rest;
-  Bits<T> quarters;
-};
-/// From this size on, turned_of is not exact enough. For float32, its first two differences are exact if n is small,
-/// and if multiply-adds are fused.
-template <class T>
-inline constexpr T far = narrow<T> ? (has_fma ? 0x1p16 : 0.75) : 2048;
-template <class T>
-[[gnu::always_inline]] inline Turned<T> turned_of(const xsimd::batch<T>& size) {
-  using Batch = xsimd::batch<T>;
-  const auto part = [](double wide, double short_one) { return Batch(T(narrow<T> ? short_one : wide)); };
-  const Batch rounder(Floats<T>::rounder), t = fused(size, Batch(T(M_2_PI)), rounder), n = t - rounder;
-  const Batch first = fused_away(n, part(0x1.921fb544p+0, 0x1.921fb6p+0), size);
-  const Batch second = fused_away(n, part(0x1.0b4611a6p-34, -0x1.777a5cp-25), first);
-  return {fused_away(n, part(0x1.3198a2e037073p-69, -0x1.ee59dap-50), second), bits_of(t)};
-}
-/// sin x or cos x, for the distance of |x| to the nearest multiple of pi / 2.
-template <bool cosine, class T>
-[[gnu::always_inline]] inline xsimd::batch<T> wave_of(const Turned<T>& turned, const xsimd::batch<T>& x) {
-  using Batch = xsimd::batch<T>;
-  const Batch r = turned.rest, z = r * r;
-  Batch sine, other;
-  if constexpr (narrow<T>) {
-    sine = horner(z, -0x1.555544p-3f, 0x1.1106c6p-7f, -0x1.991c1ap-13f);
-    other = horner(z, 0x1.55554ap-5f, -0x1.6c0c2p-10f, 0x1.99e428p-16f);
-  } else {
-    sine = polynomial(z, -0x1.5555555555549p-3, 0x1.111111110f87bp-7, -0x1.a01a019c11abcp-13, 0x1.71de3577c440dp-19,
-                      -0x1.ae5e6643fbbddp-26, 0x1.5d93037156b44p-33);
-    other = polynomial(z, 0x1.555555555554cp-5, -0x1.6c16c16c15183p-10, 0x1.a01a019cb2333p-16, -0x1.27e4f80a3c072p-22,
-                       0x1.1ee9ec17815ccp-29, -0x1.8faeb2700c678p-37);
-  }
-  const Bits<T> of_sine = bits_of(fused(r * z, sine, r));
-  const Bits<T> of_cosine = bits_of(fused(fused(other, z, Batch(T(-0.5))), z, Batch(T(1))));
-  const Bits<T> quarter = turned.quarters + (cosine ? 1 : 0), odd = -(quarter & 1);
-  const Bits<T> bits = ((of_sine & ~odd) | (of_cosine & odd)) ^ ((quarter & 2) << (8 * sizeof(T) - 2));
-  return from_bits<T>(cosine ? bits : bits ^ (bits_of(x) & Floats<T>::sign));
-}
-/// Reduces the lanes that are far away by integers.
-template <bool cosine, class T>
-[[gnu::noinline]] inline xsimd::batch<T> wave_at_ends(xsimd::batch<T> x) {
-  std::array<T, xsimd::batch<T>::size> sizes, rests;
-  auto [rest, quarters] = turned_of(xsimd::abs(x));
-  xsimd::abs(x).store_unaligned(sizes.data());
-  rest.store_unaligned(rests.data());
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (!(sizes[i] < far<T>)) {
-      const Angle angle = angle_of(sizes[i]);
-      rests[i] = static_cast<T>(angle.rest);
-      quarters[i] = static_cast<typename Floats<T>::Word>(angle.quarter);
-    }
-  return wave_of<cosine, T>({xsimd::batch<T>::load_unaligned(rests.data()), quarters}, x);
-}
-template <bool cosine, class T>
-[[gnu::always_inline]] inline xsimd::batch<T> wave(const xsimd::batch<T>& x) {
-  const xsimd::batch<T> size = xsimd::abs(x), y = wave_of<cosine>(turned_of(size), x);
-  if (xsimd::all(size < xsimd::batch<T>(far<T>))) [[likely]]
-    return y;
-  return wave_at_ends<cosine>(x);
-}
-template <class T>
-[[gnu::always_inline]] inline xsimd::batch<T> sin(const xsimd::batch<T>& x) {
-  return wave<false>(x);
-}
-template <class T>
-[[gnu::always_inline]] inline xsimd::batch<T> cos(const xsimd::batch<T>& x) {
-  return wave<true>(x);
 }
 
 }  // namespace xtape::vector_math

@@ -1,35 +1,28 @@
-/// Elementwise functions without a kernel in any instruction set. One loop calls a C function for each element.
+/// Functions of one or two float64 numbers, and the loops of functions that are computed in float64.
 #pragma once
 
-#include <cstdint>
+#include <map>
+#include <string_view>
 
 #include "kernels/table/kernel_form.hpp"
-#include "xtape/array.hpp"
-#include "xtape/op/kernel.hpp"
 
 namespace xtape {
 
-/// The tile of a function of one or two floats of `dtype`. float32 is computed in double, so results are rounded once.
-TileFunction tile_of(double (*function)(double), Dtype dtype);
-TileFunction tile_of(double (*function)(double, double), Dtype dtype);
-/// function(order, x) for each x.
-TileFunction tile_of(double (*function)(double, double), double order, Dtype dtype);
-/// The tile of a function of two integers of `dtype`, int32 or int64. The function is computed in int64, and the result
-/// is truncated to the dtype.
-TileFunction tile_of(std::int64_t (*function)(std::int64_t, std::int64_t), Dtype dtype);
+/// The functions have the bits of the ops of the same names. Higher layers call them through `kernels().numbers`, in
+/// place of the C library's functions, whose bits depend on its version and on the processor.
+namespace number_math {
 
-/// The inverse of erf; +-inf at +-1, NaN outside [-1, 1]. Starts from the approximation of Winitzki (2008) and refines
-/// it with Halley's method.
-double inverse_erf(double x);
-/// log |gamma(x)|. Unlike lgamma, it writes no global sign, so threads may call it.
-double log_gamma(double x);
-/// The derivative of log gamma: NaN at negative integers, -inf at 0 and inf at -0.
-double digamma(double x);
+double exp(double x);
+double log(double x);
+double sin(double x);
+double cos(double x);
+double pow(double x, double y);
+
 /// The `order`-th derivative of digamma. `order` is an integer of at least 0. For order 0, the result is digamma(x).
 double polygamma(double order, double x);
 
 // The regularised incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. The quantiles
-// are computed from this function. Compiled once for all processors.
+// are computed from this function.
 
 /// P(a, x), the distribution function of the gamma distribution of shape a. NaN unless a > 0 and x >= 0. Uses the
 /// series if x < a + 1, otherwise the continued fraction. For a > 1e8, approximates the cube root of the gamma variable
@@ -41,15 +34,20 @@ double gammaincinv(double a, double p);
 /// rate is finite and at least 0.
 double poisson_quantile(double p, double rate);
 
-// Roots of sums of squares that neither overflow nor underflow. Compiled once for all processors.
+}  // namespace number_math
 
-/// From this sum on, the squares that underflow change no bit of sums of up to 2^29 elements.
-constexpr double least_exact_sum(Dtype dtype) {
-  return dtype == Dtype::float64 ? 0x1p-960 : 0x1p-96;
-}
+/// The functions that other layers call.
+struct NumberFunctions {
+  double (*exp)(double) = number_math::exp;
+  double (*log)(double) = number_math::log;
+  double (*sin)(double) = number_math::sin;
+  double (*cos)(double) = number_math::cos;
+  double (*pow)(double, double) = number_math::pow;
+};
 
-/// Returns the kernel of root_of_squares. The inputs have any layout, and the output is dense. The kernel reads x only
-/// where a sum of squares is too large or too small.
-Kernel make_root_of_squares(const KernelForm& form);
+/// Makes the loop of an elementwise op.
+using TileMaker = TileFunction (*)(const KernelForm&);
+/// The loops of functions that are computed in float64. float32 is widened, so results are rounded once.
+std::map<std::string_view, TileMaker> wide_functions();
 
 }  // namespace xtape

@@ -1,11 +1,12 @@
+#include "kernels/math/root_of_squares.hpp"
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "base/threads/threads.hpp"
 #include "kernels/elements/loops.hpp"
 #include "kernels/elements/scalar.hpp"
-#include "kernels/math/functions.hpp"
 
 namespace xtape {
 
@@ -29,19 +30,39 @@ struct Reduced {
   }
 };
 
-/// The root, computed in a type whose range has room for squares of T.
+/// A sum, with the rounding errors of its additions.
+struct CompensatedSum {
+  double sum = 0, lost = 0;
+  void add(double x) {
+    const double next = sum + x, added = next - sum;
+    lost += (sum - (next - added)) + (x - added);
+    sum = next;
+  }
+  double value() const { return std::isfinite(sum) ? sum + lost : sum; }
+};
+
+/// The root for numbers that were divided by the power of two above the largest of them.
 template <class T>
-T wide_root(const T* x, const Loops<1>& elements, bool centred, double divisor) {
-  using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+T scaled_root(const T* x, const Loops<1>& elements, bool centred, double divisor) {
   const std::int64_t count = elements.count();
-  const auto total = [&](const auto& term) {
-    Wide sum = 0;
-    for (std::int64_t i = 0; i < count; ++i) sum += term(static_cast<Wide>(x[elements.offsets(i, elements.rank())[0]]));
-    return sum;
+  const auto for_each = [&](const auto& visit) {
+    for (std::int64_t i = 0; i < count; ++i) visit(static_cast<double>(x[elements.offsets(i, elements.rank())[0]]));
   };
-  const Wide mean = centred ? total([](Wide each) { return each; }) / static_cast<Wide>(count) : 0;
-  const Wide squares = total([mean](Wide each) { return (each - mean) * (each - mean); });
-  return static_cast<T>(std::sqrt(squares / static_cast<Wide>(divisor)));
+  double largest = 0;
+  for_each([&](double each) { largest = std::max(largest, std::abs(each)); });
+  int power = 0;
+  if (std::isfinite(largest)) std::frexp(largest, &power);
+  CompensatedSum total, squares;
+  if (centred) for_each([&](double each) { total.add(std::ldexp(each, -power)); });
+  const auto n = static_cast<double>(count);
+  const double mean = total.sum / n;
+  // `mean` is rounded, and so are the products of the differences from it.
+  const double rest = (std::fma(-mean, n, total.sum) + total.lost) / n;
+  for_each([&](double each) {
+    const double difference = std::ldexp(each, -power) - mean - rest;
+    squares.add(difference * difference);
+  });
+  return static_cast<T>(std::ldexp(std::sqrt(squares.value() / divisor), power));
 }
 
 template <class T>
@@ -62,7 +83,7 @@ Kernel make_of(const KernelForm& form) {
         const T sum = squares[of_sum];
         y[i] = sum >= least && sum <= std::numeric_limits<T>::max()
                    ? std::sqrt(sum)
-                   : wide_root(x + at, reduced.elements, centred, divisor);
+                   : scaled_root(x + at, reduced.elements, centred, divisor);
       }
     });
   }};

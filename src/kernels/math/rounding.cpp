@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/threads/threads.hpp"
 #include "kernels/elements/scalar.hpp"
@@ -19,24 +20,32 @@ double finite(double x) {
 }
 
 /// Compares a node's value with its value computed in float64 on the same operands (`local`), and with its value in the
-/// float64 play (`exact`). error = exact - value, or 0 where this difference is not finite.
+/// float64 play (`exact`). error = exact - value, or 0 where this difference is not finite. The sums have eight lanes,
+/// whatever the width of a register is.
 template <class T>
 RoundingSquares compare_rounded(const T* value, const double* local, const double* exact, float* error,
                                 std::int64_t count) {
-  double values = 0, made = 0, inherited = 0, total = 0, overflows = 0;
-#pragma omp simd reduction(+ : values, made, inherited, total, overflows)
-  for (std::int64_t i = 0; i < count; ++i) {
+  constexpr std::int64_t lanes = 8;
+  double values[lanes] = {}, made[lanes] = {}, inherited[lanes] = {}, total[lanes] = {}, overflows[lanes] = {};
+  const auto visit = [&](std::int64_t i, std::int64_t lane) {
     const auto rounded = static_cast<double>(value[i]);
     const double right = finite(exact[i]), own = finite(local[i] - rounded);
     const double of_operands = finite(exact[i] - local[i]), all = finite(exact[i] - rounded);
-    values += right * right;
-    made += own * own;
-    inherited += of_operands * of_operands;
-    total += all * all;
-    overflows += is_finite(rounded) != is_finite(exact[i]) ? 1 : 0;
+    values[lane] += right * right;
+    made[lane] += own * own;
+    inherited[lane] += of_operands * of_operands;
+    total[lane] += all * all;
+    overflows[lane] += is_finite(rounded) != is_finite(exact[i]) ? 1 : 0;
     error[i] = static_cast<float>(all);
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < lanes; ++lane) visit(i + lane, lane);
   }
-  return {values, made, inherited, total, overflows};
+  for (std::int64_t lane = 0; i + lane < count; ++lane) visit(i + lane, lane);
+  const auto sum = [](const double(&parts)[lanes]) { return std::accumulate(parts, parts + lanes, 0.0); };
+  return {sum(values), sum(made), sum(inherited), sum(total), sum(overflows)};
 }
 
 Kernel make_rounding_error(const KernelForm& form) {

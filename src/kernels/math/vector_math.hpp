@@ -17,6 +17,7 @@
 #include "kernels/math/elementary.hpp"
 #include "kernels/math/gelu.hpp"
 #include "kernels/math/power.hpp"
+#include "kernels/math/waves.hpp"
 
 namespace xtape::vector_math {
 
@@ -66,25 +67,24 @@ inline double log(double x) {
   return log(xsimd::batch<double>(x)).get(0);
 }
 
-/// x^y. Without fused multiply-adds, uses the C library's pow. float32 is computed in double.
+/// x^y. float32 is computed in double.
 template <class T>
 xsimd::batch<T> pow(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
   using Wide = xsimd::batch<double>;
-  if constexpr (has_fma && !narrow<T>) return power<false>(x, y);
-  std::array<T, xsimd::batch<T>::size> xs, ys;
-  x.store_unaligned(xs.data());
-  y.store_unaligned(ys.data());
-  if constexpr (has_fma) {
+  if constexpr (narrow<T>) {
+    std::array<T, xsimd::batch<T>::size> xs, ys;
+    x.store_unaligned(xs.data());
+    y.store_unaligned(ys.data());
     std::array<double, xs.size()> wide_x, wide_y;
     std::copy(xs.begin(), xs.end(), wide_x.begin());
     std::copy(ys.begin(), ys.end(), wide_y.begin());
     for (std::size_t i = 0; i < xs.size(); i += Wide::size)
       power<true>(Wide::load_unaligned(&wide_x[i]), Wide::load_unaligned(&wide_y[i])).store_unaligned(&wide_x[i]);
     for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = static_cast<T>(wide_x[i]);
+    return xsimd::batch<T>::load_unaligned(xs.data());
   } else {
-    for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = std::pow(xs[i], ys[i]);
+    return power<false>(x, y);
   }
-  return xsimd::batch<T>::load_unaligned(xs.data());
 }
 
 /// 1 / (1 + e^-x), computed from the exponential of -|x|, which does not overflow.

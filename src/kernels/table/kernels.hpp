@@ -8,6 +8,7 @@
 #include "base/threads/instruction_set.hpp"
 #include "kernels/elements/copy.hpp"
 #include "kernels/elements/elementwise.hpp"
+#include "kernels/math/functions.hpp"
 #include "kernels/table/choices.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/table/update.hpp"
@@ -36,6 +37,7 @@ struct Kernels {
   decltype(&xtape::make_joint_loop) make_joint_loop;
   decltype(&xtape::make_copy) make_copy;
   std::tuple<FloatFunctions<float>, FloatFunctions<double>> functions = {};
+  NumberFunctions numbers = {};
 
   /// The functions of the type T: `of<float>()`.
   template <class T>

@@ -87,8 +87,8 @@ Names trunc(const WriteCall& call) {
   return result(where(x < 0, x.with("Ceil"), x.with("Floor")));
 }
 
-Names log_to_base(const WriteCall& call, double base) {
-  return result(operand(call).with("Log") / std::log(base));
+Names log_to_base(const WriteCall& call, double log_of_base) {
+  return result(operand(call).with("Log") / log_of_base);
 }
 
 Names exp2(const WriteCall& call) {
@@ -216,9 +216,9 @@ const WriterRows& elementwise_writers() {
                                   {"less", compared, "Less"},
                                   {"less_equal", compared, "LessOrEqual"},
                                   {"log", direct, "Log"},
-                                  {"log10", [](const WriteCall& call) { return log_to_base(call, 10); }},
+                                  {"log10", [](const WriteCall& call) { return log_to_base(call, M_LN10); }},
                                   {"log1p", log1p},
-                                  {"log2", [](const WriteCall& call) { return log_to_base(call, 2); }},
+                                  {"log2", [](const WriteCall& call) { return log_to_base(call, M_LN2); }},
                                   {"logical_and", direct, "And"},
                                   {"logical_not", direct, "Not"},
                                   {"logical_or", direct, "Or"},

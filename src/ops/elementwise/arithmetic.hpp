@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "kernels/math/functions.hpp"
 #include "ops/recording/op_helpers.hpp"
 
 namespace xtape {
@@ -52,13 +51,11 @@ inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient
   return op;
 }
 
-/// Defines an elementwise op of two floats, which calls a function for each pair of elements.
-inline Op of_two(const char* name, const char* inputs, double (*function)(double, double), const char* doc,
-                 ElementwiseGradient gradient) {
+/// Defines an elementwise op of two floats.
+inline Op of_two(const char* name, const char* inputs, const char* doc, ElementwiseGradient gradient) {
   Op op = binary(name, doc, gradient);
   op.inputs = inputs_of(inputs);
   op.shape = same_dtype;
-  op.lowering.tile = [function](const KernelCall& call) { return tile_of(function, call.dtype(0)); };
   return op;
 }
 

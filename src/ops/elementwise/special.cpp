@@ -1,65 +1,44 @@
-// Elementwise functions that call one C function for each element. They are tiles and not compositions. Formulas in
-// other ops would lose digits (asinh, atanh, log2 near 1, erfc) or would need several other ops (tan, lgamma).
+// Elementwise functions with loops of their own. Formulas in other ops would lose digits (asinh, atanh, log2 near 1,
+// erfc) or would need several other ops (tan, lgamma).
 #include <cmath>
 
-#include "kernels/math/functions.hpp"
 #include "ops/elementwise/arithmetic.hpp"
 #include "xtape/ops/elementwise.hpp"
 
 namespace xtape {
 
 namespace {
-using One = double (*)(double);
-/// Returns the derivative of a function at x. `y` is the value of the function at x.
-using Slope = Var (*)(const Var& x, const Var& y);
-
-struct SpecialRow {
-  const char* name;
-  One function;
-  Slope slope;  ///< Null if the function is not differentiable. Such a function returns integers unchanged.
-  const char* doc;
-};
-
-const SpecialRow special_rows[] = {
-    {"round", [](double x) { return std::nearbyint(x); }, nullptr,
-     "The nearest whole number; ties go to the even number. Integers stay as they are. No gradient flows."},
-    {"ceil", [](double x) { return std::ceil(x); }, nullptr,
-     "The smallest whole number not below x, in the dtype of x. Integers stay as they are. No gradient flows."},
-    {"trunc", [](double x) { return std::trunc(x); }, nullptr,
-     "x rounded towards 0, in the dtype of x. Integers stay as they are. No gradient flows."},
-    {"tan", [](double x) { return std::tan(x); }, [](const Var&, const Var& y) { return 1 + square(y); },
-     "The tangent of x, in radians."},
-    {"asin", [](double x) { return std::asin(x); }, [](const Var& x, const Var&) { return rsqrt((1 - x) * (1 + x)); },
-     "The inverse sine of x, in [-pi / 2, pi / 2]; NaN outside [-1, 1]."},
-    {"acos", [](double x) { return std::acos(x); }, [](const Var& x, const Var&) { return -rsqrt((1 - x) * (1 + x)); },
-     "The inverse cosine of x, in [0, pi]; NaN outside [-1, 1]."},
-    {"atan", [](double x) { return std::atan(x); }, [](const Var& x, const Var&) { return 1 / (1 + square(x)); },
-     "The inverse tangent of x, in [-pi / 2, pi / 2]."},
-    {"sinh", [](double x) { return std::sinh(x); }, [](const Var& x, const Var&) { return cosh(x); },
-     "(exp(x) - exp(-x)) / 2, accurate near 0."},
-    {"cosh", [](double x) { return std::cosh(x); }, [](const Var& x, const Var&) { return sinh(x); },
-     "(exp(x) + exp(-x)) / 2."},
-    {"asinh", [](double x) { return std::asinh(x); }, [](const Var& x, const Var&) { return 1 / hypot(x, 1); },
-     "The inverse of sinh, log(x + sqrt(x * x + 1)), accurate near 0."},
-    {"acosh", [](double x) { return std::acosh(x); },
-     [](const Var& x, const Var&) { return rsqrt(x - 1) * rsqrt(x + 1); },
-     "The inverse of cosh, log(x + sqrt(x * x - 1)); NaN where x < 1."},
-    {"atanh", [](double x) { return std::atanh(x); }, [](const Var& x, const Var&) { return 1 / ((1 - x) * (1 + x)); },
-     "The inverse of tanh, log((1 + x) / (1 - x)) / 2, accurate near 0; inf at 1, -inf at -1, NaN beyond."},
-    {"exp2", [](double x) { return std::exp2(x); }, [](const Var&, const Var& y) { return y * M_LN2; }, "2 ** x."},
-    {"log2", [](double x) { return std::log2(x); }, [](const Var& x, const Var&) { return 1 / (x * M_LN2); },
-     "The logarithm of x to base 2; -inf at 0, NaN where x is negative."},
-    {"log10", [](double x) { return std::log10(x); }, [](const Var& x, const Var&) { return 1 / (x * M_LN10); },
-     "The logarithm of x to base 10; -inf at 0, NaN where x is negative."},
-    {"erfc", [](double x) { return std::erfc(x); },
-     [](const Var& x, const Var&) { return exp(-square(x)) * -M_2_SQRTPI; },
-     "1 - erf(x), also accurate where the result is tiny."},
-    {"erfinv", inverse_erf, [](const Var&, const Var& y) { return exp(square(y)) / M_2_SQRTPI; },
-     "The inverse of erf; inf at 1, -inf at -1, NaN beyond."},
-    {"lgamma", log_gamma, [](const Var& x, const Var&) { return digamma(x); },
-     "The logarithm of the absolute value of the gamma function; inf at 0 and at negative integers."},
-    {"digamma", digamma, [](const Var& x, const Var&) { return polygamma(1, x); },
-     "The derivative of lgamma; NaN at negative integers, -inf at 0 and inf at -0."},
+const UnaryRow special_rows[] = {
+    {"tan", "The tangent of x, in radians.",
+     [](const Var& g, const Var&, const Var& y) { return g * (1 + square(y)); }},
+    {"asin", "The inverse sine of x, in [-pi / 2, pi / 2]; NaN outside [-1, 1].",
+     [](const Var& g, const Var& x, const Var&) { return g * rsqrt((1 - x) * (1 + x)); }},
+    {"acos", "The inverse cosine of x, in [0, pi]; NaN outside [-1, 1].",
+     [](const Var& g, const Var& x, const Var&) { return g * -rsqrt((1 - x) * (1 + x)); }},
+    {"atan", "The inverse tangent of x, in [-pi / 2, pi / 2].",
+     [](const Var& g, const Var& x, const Var&) { return g * (1 / (1 + square(x))); }},
+    {"sinh", "(exp(x) - exp(-x)) / 2, accurate near 0.",
+     [](const Var& g, const Var& x, const Var&) { return g * cosh(x); }},
+    {"cosh", "(exp(x) + exp(-x)) / 2.", [](const Var& g, const Var& x, const Var&) { return g * sinh(x); }},
+    {"asinh", "The inverse of sinh, log(x + sqrt(x * x + 1)), accurate near 0.",
+     [](const Var& g, const Var& x, const Var&) { return g * (1 / hypot(x, 1)); }},
+    {"acosh", "The inverse of cosh, log(x + sqrt(x * x - 1)); NaN where x < 1.",
+     [](const Var& g, const Var& x, const Var&) { return g * (rsqrt(x - 1) * rsqrt(x + 1)); }},
+    {"atanh", "The inverse of tanh, log((1 + x) / (1 - x)) / 2, accurate near 0; inf at 1, -inf at -1, NaN beyond.",
+     [](const Var& g, const Var& x, const Var&) { return g * (1 / ((1 - x) * (1 + x))); }},
+    {"exp2", "2 ** x.", [](const Var& g, const Var&, const Var& y) { return g * (y * M_LN2); }},
+    {"log2", "The logarithm of x to base 2; -inf at 0, NaN where x is negative.",
+     [](const Var& g, const Var& x, const Var&) { return g * (1 / (x * M_LN2)); }},
+    {"log10", "The logarithm of x to base 10; -inf at 0, NaN where x is negative.",
+     [](const Var& g, const Var& x, const Var&) { return g * (1 / (x * M_LN10)); }},
+    {"erfc", "1 - erf(x), also accurate where the result is tiny.",
+     [](const Var& g, const Var& x, const Var&) { return g * (exp(-square(x)) * -M_2_SQRTPI); }},
+    {"erfinv", "The inverse of erf; inf at 1, -inf at -1, NaN beyond.",
+     [](const Var& g, const Var&, const Var& y) { return g * (exp(square(y)) / M_2_SQRTPI); }},
+    {"lgamma", "The logarithm of the absolute value of the gamma function; inf at 0 and at negative integers.",
+     [](const Var& g, const Var& x, const Var&) { return g * digamma(x); }},
+    {"digamma", "The derivative of lgamma; NaN at negative integers, -inf at 0 and inf at -0.",
+     [](const Var& g, const Var& x, const Var&) { return g * polygamma(1, x); }},
 };
 
 /// Records nothing for integers, because they are already whole numbers.
@@ -69,25 +48,14 @@ Vars record_whole(Tape& tape, const Op& op, const Vars& inputs, const Attributes
              : inputs;
 }
 
-std::vector<Op> special_ops() {
-  std::vector<Op> ops;
-  for (const SpecialRow& row : special_rows) {
-    Op op = unary({row.name, row.doc, nullptr});
-    op.lowering.tile = [f = row.function](const KernelCall& call) { return tile_of(f, call.dtype(0)); };
-    if (row.slope == nullptr) {
-      op.record = record_whole;
-    } else {
-      op.inputs = inputs_of("x");
-      op.shape = same_dtype;
-      op.differentiable = true;
-      op.gradient = [slope = row.slope](const GradientCall& call) {
-        return Vars{call.cotangent() * slope(call.inputs[0], call.outputs[0])};
-      };
-    }
-    ops.push_back(op);
-  }
-  return ops;
-}
+const UnaryRow rounding_rows[] = {
+    {"round", "The nearest whole number; ties go to the even number. Integers stay as they are. No gradient flows.",
+     nullptr, nullptr, record_whole},
+    {"ceil", "The smallest whole number not below x, in the dtype of x. Integers stay as they are. No gradient flows.",
+     nullptr, nullptr, record_whole},
+    {"trunc", "x rounded towards 0, in the dtype of x. Integers stay as they are. No gradient flows.", nullptr, nullptr,
+     record_whole},
+};
 
 Vars atan2_gradient(const GradientCall& call) {
   const Var &y = call.inputs[0], &x = call.inputs[1];
@@ -117,30 +85,18 @@ Op polygamma_op() {
   op.gradient = [](const GradientCall& call) {
     return Vars{call.cotangent() * polygamma(call.integer("n") + 1, call.inputs[0])};
   };
-  op.lowering.tile = [](const KernelCall& call) {
-    return tile_of(polygamma, static_cast<double>(call.integer("n")), call.dtype(0));
-  };
   return op;
 }
 
-using BitFunction = std::int64_t (*)(std::int64_t, std::int64_t);
 struct BitwiseRow {
-  const char* name;
-  BitFunction function;
-  const char* doc;
+  const char *name, *doc;
 };
 const BitwiseRow bitwise_rows[] = {
-    {"bitwise_and", [](std::int64_t a, std::int64_t b) { return a & b; }, "The bits that are set in both a and b."},
-    {"bitwise_or", [](std::int64_t a, std::int64_t b) { return a | b; },
-     "The bits that are set in a or b, or in both."},
-    {"bitwise_xor", [](std::int64_t a, std::int64_t b) { return a ^ b; },
-     "The bits that are set in exactly one of a and b."},
-    {"bitwise_left_shift",
-     [](std::int64_t a, std::int64_t b) {
-       return b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
-     },
-     "a * 2 ** b, wrapping; 0 where b is negative or at least the number of bits."},
-    {"bitwise_right_shift", [](std::int64_t a, std::int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); },
+    {"bitwise_and", "The bits that are set in both a and b."},
+    {"bitwise_or", "The bits that are set in a or b, or in both."},
+    {"bitwise_xor", "The bits that are set in exactly one of a and b."},
+    {"bitwise_left_shift", "a * 2 ** b, wrapping; 0 where b is negative or at least the number of bits."},
+    {"bitwise_right_shift",
      "floor(a / 2 ** b). If b is negative or at least the number of bits, the result is 0 for a >= 0 and -1 for a < "
      "0."},
 };
@@ -157,7 +113,6 @@ std::vector<Op> bitwise_ops() {
   for (const BitwiseRow& row : bitwise_rows) {
     Op op = binary(row.name, row.doc, nullptr);
     op.shape = integer_type;
-    op.lowering.tile = [f = row.function](const KernelCall& call) { return tile_of(f, call.dtype(0)); };
     ops.push_back(op);
   }
   // The composition is exact in two's complement.
@@ -201,7 +156,7 @@ Var polygamma(std::int64_t n, const Argument& x) {
 }
 
 // The incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. Samples of the gamma and
-// Poisson distributions use them. They are tiles, because they consist of loops until convergence.
+// Poisson distributions use them. They have loops of their own, because they iterate until convergence.
 
 namespace {
 /// Returns the log of the density at x of the gamma distribution with shape a. Computes it in float64, because large
@@ -252,28 +207,27 @@ XTAPE_BINARY(gammaincinv)
 XTAPE_BINARY(poisson_quantile)
 
 void list_special(OpTable& table) {
-  static const std::vector<Op> functions = special_ops(), bitwise = bitwise_ops();
+  static const std::vector<std::vector<Op>> families{
+      unary_ops(rounding_rows), unary_ops(special_rows, inputs_of("x"), same_dtype), bitwise_ops()};
   static const Op others[] = {
       polygamma_op(),
+      of_two("atan2", "y x", "The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.",
+             atan2_gradient),
       of_two(
-          "atan2", "y x", [](double y, double x) { return std::atan2(y, x); },
-          "The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.", atan2_gradient),
-      of_two(
-          "hypot", "a b", [](double a, double b) { return std::hypot(a, b); },
+          "hypot", "a b",
           "sqrt(a * a + b * b). The intermediate values neither overflow nor underflow. The gradient at (0, 0) is NaN.",
           hypot_gradient),
-      of_two("gammainc", "a x", gammainc,
+      of_two("gammainc", "a x",
              "The regularised lower incomplete gamma function P(a, x), the distribution function of the gamma "
              "distribution of shape a; NaN unless a > 0 and x >= 0.",
              gammainc_gradient),
-      of_two("gammaincinv", "a p", gammaincinv, "The x with gammainc(a, x) = p; NaN unless a > 0 and p is in [0, 1].",
+      of_two("gammaincinv", "a p", "The x with gammainc(a, x) = p; NaN unless a > 0 and p is in [0, 1].",
              gammaincinv_gradient),
-      of_two("poisson_quantile", "p rate", poisson_quantile,
+      of_two("poisson_quantile", "p rate",
              "The smallest integer k for which a Poisson variable of this rate is at most k with probability at least "
              "p. NaN if p is outside [0, 1], or if the rate is negative or infinite. No gradient flows.",
              nullptr)};
-  for (const Op& op : functions) table.add(op);
-  for (const Op& op : bitwise) table.add(op);
+  add_all(table, families);
   for (const Op& op : others) table.add(op);
 }
 

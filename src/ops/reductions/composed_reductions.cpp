@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/math/functions.hpp"
+#include "kernels/math/root_of_squares.hpp"
 #include "ops/reductions/reductions.hpp"
 #include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/reductions.hpp"
@@ -31,7 +31,8 @@ Var scale_of(const Var& x, double order, const Axes& axis) {
   if (reduced_count(x.shape(), axis) == 0) return ones_like(sum(x, axis, true));
   const Var size = stop_gradient(order > 0 ? max(abs(x), axis, true) : min(abs(x), axis, true));
   const double room = (x.dtype() == Dtype::float64 ? 480 : 48) / std::abs(order);
-  const Var fits = (size >= std::exp2(-room)) & (size <= std::exp2(room));
+  const double most = kernels().numbers.pow(2, room);
+  const Var fits = (size >= 1 / most) & (size <= most);
   return where(fits | (size == 0) | ~isfinite(size), 1, size);
 }
 
