@@ -26,6 +26,9 @@ Var count_nonzero(const Argument& x, const Axes& axis = {}, bool keepdims = fals
 /// The p-norm of float elements: sum(|x| ** p) ** (1 / p). p = inf gives the largest |x|, p = -inf gives the smallest
 /// |x|, and p = 0 gives the number of nonzero elements. The gradient at 0 is 0.
 Var vector_norm(const Argument& x, double p = 2, const Axes& axis = {}, bool keepdims = false);
+/// x, with every slice along `axis` (x[i, …] for axis 0) multiplied by maxnorm / (norm + 1e-7) if its p-norm is above
+/// maxnorm. Throws ShapeError if x has fewer than two axes, Error if p <= 0, or if maxnorm is negative or not finite.
+Var renorm(const Argument& x, double p, std::int64_t axis, double maxnorm);
 
 // Cumulative functions along one axis. Each element of the result covers the elements of x up to its own index,
 // inclusive.

@@ -59,6 +59,13 @@ Drawn watched(Drawer& d) {
   return Draft{{d.number(), std::int64_t{1}}};
 }
 
+/// With orders whose powers stay moderate, and a norm that is not near those of slices of short numbers.
+Drawn renorm(Drawer& d) {
+  const Ref x = d.steady(d.floating(2));
+  const double maxnorm = d.random.pick({0.37, 1.213});
+  return Draft{{x}, {{"p", d.random.pick({1.0, 2.0, 3.0})}, {"axis", d.axis_of(x)}, {"maxnorm", maxnorm}}};
+}
+
 Drawn one_of_a_type(Drawer& d) {
   return Draft{{d.steady(d.number())}};
 }
@@ -80,6 +87,7 @@ Hints hints_of_numbers() {
       {"max", {{}, true, false, true}},
       {"min", {{}, true, false, true}},
       {"argmax", {{}, true, false, true}},
+      {"renorm", {renorm, false, false, true}},
       {"cast", {{}, false, false, true}},
       {"equal", {{}, false, false, true}},
       {"not_equal", {{}, false, false, true}},

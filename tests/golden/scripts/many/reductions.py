@@ -149,4 +149,15 @@ for shape in [(), (3,), (2, 3), (0, 2), (2, 2, 2)]:
         value("nonzero_static", [real(*shape).round()], lambda t: torch.nonzero_static(t, size=size, fill_value=-7),
               {"size": size, "fill_value": -7})
 
+SLICES = [((2, 3), 0), ((2, 3), 1), ((3, 1), 0), ((1, 4), 1), ((2, 2, 3), 1), ((2, 3, 2), -1), ((1, 2, 2, 2), -3)]
+for shape, axis in SLICES:
+    for p in (1.0, 2.0, 3.0, inf):
+        for maxnorm in (0.75, 3.0):
+            add("renorm", [real(*shape)], lambda t: t.renorm(p, axis, maxnorm),
+                {"p": p, "axis": axis, "maxnorm": maxnorm})
+for shape, axis in [((0, 3), 0), ((0, 3), 1), ((2, 0, 2), 0)]:
+    add("renorm", [real(*shape)], lambda t: t.renorm(2.0, axis, 0.5), {"axis": axis, "maxnorm": 0.5})
+add("renorm", [real(2, 3)], lambda t: t.renorm(2.0, 0, 0.0), {"axis": 0, "maxnorm": 0.0})
+value("renorm", [HOLES], lambda t: t.renorm(2.0, 1, 1.5), {"axis": 1, "maxnorm": 1.5})
+
 finish(__file__)
