@@ -98,6 +98,10 @@ xsimd::batch<float> widened(const N* from) {
   else
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 #else
+#ifdef __aarch64__
+  if constexpr (std::is_same_v<N, float16>)
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(from))));
+#endif
   float wide[xsimd::batch<float>::size];
   for (std::size_t i = 0; i < xsimd::batch<float>::size; ++i) wide[i] = static_cast<float>(from[i]);
   return xsimd::batch<float>::load_unaligned(wide);

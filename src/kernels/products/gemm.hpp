@@ -1,4 +1,4 @@
-/// Batches of matrix products on BLAS. Each BLAS call uses one thread; this file distributes the calls over threads.
+/// Batches of matrix products: few rows times a matrix, tiles in registers, and the matrix unit.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,8 @@ struct MatrixProducts {
 /// operand, but not the implementation. The numbers of rows or columns of the other operand have no influence.
 std::string fixed_form(const GemmPlan& plan);
 
-/// Returns whether BLAS can compute the plan. The caller ensures that no operand is narrow (GemmPlan::narrow). BLAS
-/// needs matrices with one unit stride and a leading dimension of at least the row length, and sizes and strides that
-/// fit int.
+/// Returns whether a, b and c are dense matrices of the plan, by rows or by columns: one stride is 1, and the other at
+/// least the length of the lines with this stride.
 bool gemm_can(const GemmPlan& plan);
 
 /// Whether c is row-major: its columns are adjacent, or it is one column whose rows are not adjacent.
@@ -63,18 +62,11 @@ GemmPlan with_columns_running(const GemmPlan& plan);
 /// Estimates the nanoseconds on one thread, to choose between plans.
 double gemm_cost(const GemmPlan& plan);
 
-/// Returns a function that computes the plan with BLAS. `plan` must satisfy gemm_can.
-template <class T>
-std::function<void(const T* a, const T* b, T* c)> make_gemm(const GemmPlan& plan);
-extern template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);
-extern template std::function<void(const double*, const double*, double*)> make_gemm<double>(const GemmPlan&);
-
 // Products of few rows and a large matrix, such as one decoding step with a weight. Nearly all their time goes into
 // reading the matrix. The matrix is therefore read once, in memory order, and never packed.
 
 /// Returns whether one operand has at most 8 rows and the other is a matrix that can be read in place. The operand with
-/// few rows must not be narrow (GemmPlan::narrow). The limit is 32 instead of 8 rows if tiles do not suit the product
-/// and the matrix exceeds the second-level cache. For reading in place, the summed terms must be contiguous in both
+/// few rows must not be narrow (GemmPlan::narrow). For reading in place, the summed terms must be contiguous in both
 /// operands, or the rows of the matrix and of the result must be contiguous.
 bool rows_suit(const GemmPlan& plan);
 

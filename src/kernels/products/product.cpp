@@ -1,5 +1,5 @@
-// Chooses the implementation of a product: the kernel for few rows times a matrix, a matrix product (BLAS, tiles or
-// AMX), or plain loops. Packs operands with unsuitable strides before a matrix product.
+// Chooses the implementation of a product: the kernel for few rows times a matrix, a matrix product (tiles or AMX), or
+// plain loops. Packs operands with unsuitable strides before a matrix product.
 #include "kernels/products/product.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ bool any(const Narrow& narrow) {
 }
 
 const char* name_of(ProductWay way) {
-  static const char* const names[] = {"loops", "blas", "tiles", "bfloat16_tiles", "amx", "rows", "dots"};
+  static const char* const names[] = {"loops", "tiles", "bfloat16_tiles", "amx", "rows", "dots"};
   return names[static_cast<int>(way)];
 }
 
@@ -73,12 +73,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, Pro
                                              : make_copy(dtype, choice.from[i], choice.to[i], product.threads);
   }
   MatrixProducts<T> products;
-  if (planned.way == ProductWay::tiles)
-    products = make_tiles<T>(choice.plan);
-  else if (planned.way == ProductWay::blas)
-    products.run = [gemm = make_gemm<T>(choice.plan)](const void* a, const void* b, T* c, void*, const void*) {
-      gemm(static_cast<const T*>(a), static_cast<const T*>(b), c);
-    };
+  if (planned.way == ProductWay::tiles) products = make_tiles<T>(choice.plan);
   if constexpr (std::is_same_v<T, float>) {
     if (planned.way == ProductWay::amx) products = make_amx(choice.plan, product.precision);
     if (planned.way == ProductWay::bfloat16_tiles) products = make_bfloat16_tiles(choice.plan);

@@ -34,9 +34,9 @@ struct Product {
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 
-/// The implementation of a product: plain loops (product_loops.hpp), BLAS, register tiles, the matrix unit
-/// or few rows times a matrix (all gemm.hpp), or few long sums (axes.hpp).
-enum class ProductWay : std::uint8_t { loops, blas, tiles, bfloat16_tiles, amx, rows, dots };
+/// The implementation of a product: plain loops (product_loops.hpp), register tiles, the matrix unit or few rows times
+/// a matrix (all gemm.hpp), or few long sums (axes.hpp).
+enum class ProductWay : std::uint8_t { loops, tiles, bfloat16_tiles, amx, rows, dots };
 
 /// A planned product. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {

@@ -17,12 +17,6 @@ constexpr std::int64_t block_elements = 1 << 18;
 constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
 constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
-#ifdef __F16C__
-constexpr bool widens_float16 = true;
-#else
-// Converting a float16 matrix to float32 takes many instructions here, so the matrix is converted once for all rows.
-constexpr bool widens_float16 = false;
-#endif
 
 /// Returns the plan with m <= n, with the operands exchanged if necessary.
 GemmPlan with_few_rows(const GemmPlan& plan) {
@@ -233,7 +227,6 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
 bool rows_suit(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
-  if (plan.narrow[1] == Dtype::float16 && !widens_float16) return false;
   return plan.m <= rows_together<float> && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
          plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
 }
@@ -245,8 +238,7 @@ MatrixProducts<T> make_rows(const GemmPlan& given) {
   if constexpr (std::is_same_v<T, float>) {
     if (plan.narrow[1] == Dtype::bfloat16) return made<float, bfloat16>(plan, swapped);
     if (plan.narrow[1] == Dtype::int8) return made<float, std::int8_t>(plan, swapped);
-    if constexpr (widens_float16)
-      if (plan.narrow[1] == Dtype::float16) return made<float, float16>(plan, swapped);
+    if (plan.narrow[1] == Dtype::float16) return made<float, float16>(plan, swapped);
   }
   return made<T, T>(plan, swapped);
 }
