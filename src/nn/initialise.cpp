@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "base/arrays/named_draws.hpp"
 #include "base/messages/wording.hpp"
@@ -67,11 +69,15 @@ Fans fans_of(const Shape& shape) {
   return {field * static_cast<double>(shape[shape.size() - 2]), field * static_cast<double>(shape.back())};
 }
 
+/// The sum of a[i] * b[i], in an order that does not depend on the registers of the processor.
 double dot(const double* a, const double* b, std::int64_t count) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) sum += a[i] * b[i];
-  return sum;
+  constexpr std::int64_t lanes = 8;
+  std::array<double, lanes> sums{};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::int64_t k = 0; k < lanes; ++k) sums[static_cast<std::size_t>(k)] += a[i + k] * b[i + k];
+  for (; i < count; ++i) sums[0] += a[i] * b[i];
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 /// y += factor * x

@@ -29,8 +29,8 @@ class Squares {
         rows_(form.outputs[0].shape[2]),
         columns_(form.outputs[0].shape[3]),
         adjoint_(form.get<bool>("adjoint")),
-        in_(whole_registers(channels_)),
-        out_(whole_registers(results_)),
+        in_(whole_lines_of(channels_)),
+        out_(whole_lines_of(results_)),
         tile_rows_(ceiling(rows_, 2)),
         tile_columns_(ceiling(columns_, 2)) {
     const auto& padding = form.get<std::vector<std::int64_t>>("padding");
@@ -189,7 +189,7 @@ class Squares {
     for (std::int64_t i = strip.below ? 2 : 0; i < 4; ++i) read_line(x, strip, top + i, line(i));
     const std::array<const float*, 4> lines{line(0), line(1), line(2), line(3)};
     const std::int64_t next = apart(in_);
-    for (std::int64_t c = 0; c < in_; c += width) {
+    for (std::int64_t c = 0; c < channels_; c += width) {
       const auto column = [&](std::int64_t j) {
         std::array<Lanes, 4> read;
         for (std::size_t i = 0; i < 4; ++i) read[i] = Lanes::load_unaligned(lines[i] + j * in_ + c);
@@ -215,7 +215,7 @@ class Squares {
   /// Writes two lines of results, A' m A of each tile.
   void write_results(const Strip& strip, std::int64_t tile, const Memory& memory, float* y) const {
     const std::int64_t next = apart(out_), line = 2 * strip_ * out_;
-    for (std::int64_t o = 0; o < out_; o += width)
+    for (std::int64_t o = 0; o < results_; o += width)
       for (std::int64_t t = 0; t < strip.count; ++t) {
         const float* from = memory.m + (tile + t) * out_ + o;
         std::array<std::array<Lanes, 4>, 2> lines;
@@ -248,7 +248,7 @@ class Squares {
   std::int64_t examples_, channels_, height_, width_;  // of x
   std::int64_t results_, rows_, columns_;              // of y
   bool adjoint_;
-  std::int64_t in_, out_;  // the channels, rounded up to complete registers
+  std::int64_t in_, out_;  // the channels, rounded up to complete lines
   std::int64_t tile_rows_, tile_columns_;
   std::int64_t above_ = 0, left_ = 0;    // zeros around x
   std::int64_t strip_ = 0, strips_ = 0;  // tiles per strip; strips side by side

@@ -18,8 +18,10 @@ namespace xtape::winograd {
 using Lanes = xsimd::batch<float>;
 constexpr auto width = static_cast<std::int64_t>(Lanes::size);
 
-inline std::int64_t whole_registers(std::int64_t count) {
-  return ceiling(count, width) * width;
+/// Rounds a number of channels up to complete lines of 64 bytes. Whether axes of a product merge depends on it, so it
+/// must not depend on the width of a register.
+inline std::int64_t whole_lines_of(std::int64_t count) {
+  return round_up(count, std::int64_t{64 / sizeof(float)});
 }
 
 /// to[j, i] = from[i, j]. `from` has `rows` rows of `columns` contiguous elements.

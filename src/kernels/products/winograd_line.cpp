@@ -27,8 +27,8 @@ class Lines {
         window_(form.shape(1)[2]),
         ahead_(form.get<std::vector<std::int64_t>>("padding")[0]),
         adjoint_(form.get<bool>("adjoint")),
-        in_(whole_registers(channels_)),
-        out_(whole_registers(results_)),
+        in_(whole_lines_of(channels_)),
+        out_(whole_lines_of(results_)),
         parts_(window_ / 3),
         rest_(window_ % 3),
         more_(rest_ == 0 ? 0 : rest_ + 1) {
@@ -197,7 +197,7 @@ class Lines {
       transpose(x + strip.example * channels_ * length_ + first, length_, channels_, there, memory.line + before * in_,
                 in_);
     const std::int64_t next = apart(parts_ * in_), next_of_rest = apart(in_);
-    for (std::int64_t c = 0; c < in_; c += width)
+    for (std::int64_t c = 0; c < channels_; c += width)
       for (std::int64_t t = 0; t < strip.count; ++t) {
         const auto read = [&](std::int64_t i) { return Lanes::load_unaligned(memory.line + (2 * t + i) * in_ + c); };
         float* to = memory.v + (tile + t) * parts_ * in_ + c;
@@ -218,7 +218,7 @@ class Lines {
 
   void write_results(const Strip& strip, std::int64_t tile, const Memory& memory, float* y) const {
     const std::int64_t next = apart(out_);
-    for (std::int64_t o = 0; o < out_; o += width)
+    for (std::int64_t o = 0; o < results_; o += width)
       for (std::int64_t t = 0; t < strip.count; ++t) {
         const float* from = memory.m + (tile + t) * out_ + o;
         const auto read = [&](std::int64_t e) { return Lanes::load_unaligned(from + e * next); };
@@ -238,7 +238,7 @@ class Lines {
   std::int64_t results_, places_;              // of y
   std::int64_t window_, ahead_;                // elements of a window; zeros before x
   bool adjoint_;
-  std::int64_t in_, out_;                // the channels, rounded up to complete registers
+  std::int64_t in_, out_;                // the channels, rounded up to complete lines
   std::int64_t parts_, rest_, more_;     // per window: parts, elements of the rest, and products for the rest
   std::int64_t strip_ = 0, strips_ = 0;  // tiles per strip; strips per example
   std::int64_t each_ = 0, blocks_ = 0;   // strips per block; blocks
