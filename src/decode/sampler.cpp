@@ -40,7 +40,7 @@ Sampler::Sampler(const Sampling& sampling) : sampling_(sampling) {
 }
 
 double Sampler::weight_of(double logit) const {
-  return std::exp((logit - top_) / std::max(sampling_.temperature, coldest));
+  return kernels().numbers.exp((logit - top_) / std::max(sampling_.temperature, coldest));
 }
 
 double Sampler::sum_of_weights() const {

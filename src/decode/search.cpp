@@ -8,6 +8,7 @@
 #include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
 #include "decode/sentence_search.hpp"
+#include "kernels/table/kernels.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {
@@ -26,9 +27,9 @@ double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length) {
   const auto tokens = static_cast<double>(length);
   switch (penalty) {
     case LengthPenalty::wu:
-      return std::pow((5 + tokens) / 6, alpha);
+      return kernels().numbers.pow((5 + tokens) / 6, alpha);
     case LengthPenalty::power:
-      return std::pow(tokens, alpha);
+      return kernels().numbers.pow(tokens, alpha);
     default:
       return 1;
   }

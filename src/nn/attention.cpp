@@ -51,10 +51,11 @@ Var sinusoidal_positions(const Argument& tokens, std::int64_t width, std::int64_
   return as_call(tokens.tape(), nullptr, tokens.caller(), [&] {
     if (width < 2 || width % 2 != 0)
       throw ShapeError("sinusoidal positions need an even width, got " + std::to_string(width));
+    constexpr double log_10000 = 9.210340371976184;
     const Dtype dtype = tokens.tape().default_dtype();
     const Var i = iota(tokens.tape(), {width / 2}, 0, dtype);
-    const Var angle = expand_dims(cast(positions(tokens, axis), dtype), -1) *
-                      exp(i * (-2 * std::log(10000.0) / static_cast<double>(width)));
+    const Var angle =
+        expand_dims(cast(positions(tokens, axis), dtype), -1) * exp(i * (-2 * log_10000 / static_cast<double>(width)));
     return rearrange(stack({sin(angle), cos(angle)}, -1), "... i n -> ... (i n)");
   });
 }

@@ -5,11 +5,10 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 
-#include "base/arrays/named_draws.hpp"
 #include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/random/named_draws.hpp"
 #include "nn/layers.hpp"
 #include "xtape/error.hpp"
 
@@ -69,15 +68,14 @@ Fans fans_of(const Shape& shape) {
   return {field * static_cast<double>(shape[shape.size() - 2]), field * static_cast<double>(shape.back())};
 }
 
-/// The sum of a[i] * b[i], in an order that does not depend on the registers of the processor.
+/// The sum of products, in four lanes whatever the width of a register is.
 double dot(const double* a, const double* b, std::int64_t count) {
-  constexpr std::int64_t lanes = 8;
-  std::array<double, lanes> sums{};
+  double lanes[4] = {};
   std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::int64_t k = 0; k < lanes; ++k) sums[static_cast<std::size_t>(k)] += a[i + k] * b[i + k];
-  for (; i < count; ++i) sums[0] += a[i] * b[i];
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
+  for (; i + 4 <= count; i += 4)
+    for (std::int64_t lane = 0; lane < 4; ++lane) lanes[lane] += a[i + lane] * b[i + lane];
+  for (; i < count; ++i) lanes[0] += a[i] * b[i];
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
 /// y += factor * x

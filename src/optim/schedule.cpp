@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/table/kernels.hpp"
 #include "xtape/optim.hpp"
 
 namespace xtape {
@@ -39,7 +40,7 @@ double rate_at(const ScheduleOptions& options, std::int64_t step) {
     case ScheduleKind::linear:
       return options.rate + (options.final_rate - options.rate) * gone;
     case ScheduleKind::cosine:
-      return options.final_rate + (options.rate - options.final_rate) * 0.5 * (1 + std::cos(M_PI * gone));
+      return options.final_rate + (options.rate - options.final_rate) * 0.5 * (1 + kernels().numbers.cos(M_PI * gone));
     case ScheduleKind::inverse_sqrt:
       return options.rate * std::sqrt(std::max(1.0, warmup) / at);
     default:

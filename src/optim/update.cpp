@@ -91,8 +91,8 @@ void Optimizer::Data::set_steps(double rate, double scale) {
     group.step.beta1 = options.beta1;
     group.step.beta2 = options.beta2;
     group.step.epsilon = options.epsilon;
-    group.step.correction1 = 1 - std::pow(options.beta1, count);
-    group.step.correction2 = 1 - std::pow(options.beta2, count);
+    group.step.correction1 = 1 - kernels().numbers.pow(options.beta1, count);
+    group.step.correction2 = 1 - kernels().numbers.pow(options.beta2, count);
   }
 }
 

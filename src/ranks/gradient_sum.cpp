@@ -5,10 +5,10 @@
 #include <limits>
 #include <numeric>
 
-#include "base/arrays/named_draws.hpp"
 #include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/random/named_draws.hpp"
 #include "kernels/table/kernels.hpp"
 #include "player/plan/memory.hpp"
 #include "ranks/rank_group.hpp"

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/table/kernels.hpp"
+
 namespace xtape {
 
 namespace {
@@ -97,7 +99,7 @@ void TermTable::flatten(Term& whole, const Term& inner, double factor, bool merg
   if (whole.kind == Term::Kind::sum)
     whole.number += factor * inner.number;
   else
-    whole.number *= factor == 1 ? inner.number : std::pow(inner.number, factor);
+    whole.number *= factor == 1 ? inner.number : kernels().numbers.pow(inner.number, factor);
   for (const Term::Part& part : inner.parts)
     if (const Term::Part added{part.term, factor * part.factor}; merges)
       merge(whole, added);
@@ -193,7 +195,7 @@ TermId TermTable::product(TermId a, TermId b, const ValueType& type) {
 TermId TermTable::power(TermId a, double exponent) {
   const Term& base = (*this)[a];
   const bool moderate = base.number == 1 || is_moderate(base.number, base.type.dtype);
-  if (base.kind == Term::Kind::number) return product_of(std::pow(base.number, exponent), {}, base.type);
+  if (base.kind == Term::Kind::number) return product_of(kernels().numbers.pow(base.number, exponent), {}, base.type);
   if (base.kind != Term::Kind::product || !moderate) return product_of(1, {{a, exponent}}, base.type);
   const auto multiplies = [&](const Term::Part& part) {
     return (is_whole(exponent) && is_whole(part.factor)) || exponent == -1 ||
@@ -205,7 +207,7 @@ TermId TermTable::power(TermId a, double exponent) {
     return product_of(result.number, std::move(result.parts), base.type);
   }
   if (!(base.number > 0)) return product_of(1, {{a, exponent}}, base.type);
-  return product_of(std::pow(base.number, exponent), {{without_literal(a), exponent}}, base.type);
+  return product_of(kernels().numbers.pow(base.number, exponent), {{without_literal(a), exponent}}, base.type);
 }
 
 TermId TermTable::scaled(TermId a, double factor) {

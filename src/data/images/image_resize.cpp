@@ -13,8 +13,14 @@ namespace {
 // bits of the fraction of a weight; the weighted sum of a pixel needs 8 more bits and a sign
 constexpr int fraction_bits = 22;
 
+/// sin(pi x) / (pi x), by the series of the sine at the distance of x to the nearest whole number. The C library's sine
+/// has other bits on other processors.
 double sinc(double x) {
-  return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
+  if (x == 0) return 1;
+  const double whole = std::nearbyint(x), angle = std::numbers::pi * (x - whole);
+  double sine = angle, term = angle;
+  for (double n = 2; std::abs(term) > 1e-18; n += 2) sine += term *= -angle * angle / (n * (n + 1));
+  return (std::fmod(whole, 2) == 0 ? sine : -sine) / (std::numbers::pi * x);
 }
 
 /// Returns the distance from which on the filter is 0.

@@ -5,6 +5,7 @@
 
 #include "base/messages/wording.hpp"
 #include "kernels/elements/division.hpp"
+#include "kernels/table/kernels.hpp"
 #include "model/language/value.hpp"
 #include "xtape/ops.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 
 double number_power(double base, double exponent) {
   if (base == 0 && exponent < 0 && std::isfinite(exponent)) throw Error("division by zero");
-  const double result = std::pow(base, exponent);
+  const double result = kernels().numbers.pow(base, exponent);
   if (std::isnan(result) && !std::isnan(base) && !std::isnan(exponent))
     refuse_result("(" + describe(base) + ") ** " + describe(exponent));
   return result;
@@ -210,14 +211,14 @@ Value number_function(const std::string& name, const std::vector<Value>& argumen
   if (name == "abs" && integer != nullptr) return *integer < 0 ? integers("-", 0, *integer) : *integer;
   const double x = arguments[0].number();
   if (name == "abs") return std::abs(x);
-  if (name == "exp") return std::exp(x);
+  if (name == "exp") return kernels().numbers.exp(x);
   if (name == "floor") {
     if (std::isnan(x)) refuse_result("floor of nan");
     if (!(x >= -0x1p63 && x < 0x1p63)) throw Error("floor: " + describe(x) + " is too large for an integer");
     return static_cast<std::int64_t>(std::floor(x));
   }
   if (name == "sqrt" ? x < 0 : x <= 0) refuse_result(name + " of " + describe(x));
-  return name == "sqrt" ? std::sqrt(x) : std::log(x);
+  return name == "sqrt" ? std::sqrt(x) : kernels().numbers.log(x);
 }
 
 }  // namespace xtape::model

@@ -7,6 +7,7 @@
 
 #include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
+#include "kernels/table/kernels.hpp"
 
 namespace xtape::train {
 
@@ -46,7 +47,8 @@ std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std
     const float* row = logits.as<float>() + i * classes;
     const float* best = std::max_element(row, row + classes);
     double sum = 0;
-    for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
+    for (const float* each = row; each < row + classes; ++each)
+      sum += kernels().numbers.exp(static_cast<double>(*each - *best));
     found.emplace_back(labels[static_cast<std::size_t>(best - row)], 1 / sum);
   }
   return found;

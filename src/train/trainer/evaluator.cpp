@@ -6,6 +6,7 @@
 #include "base/arrays/elements.hpp"
 #include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
+#include "kernels/table/kernels.hpp"
 #include "ranks/rank_group.hpp"
 
 namespace xtape::train {
@@ -97,7 +98,7 @@ Evaluation Evaluator::measured() const {
   Evaluation evaluation;
   evaluation.loss = mean(loss);
   evaluation.tokens = std::llround(sums_[1]);
-  if (has_[plain_loss]) evaluation.perplexity = std::exp(mean(plain_loss));
+  if (has_[plain_loss]) evaluation.perplexity = kernels().numbers.exp(mean(plain_loss));
   if (has_[accuracy]) evaluation.accuracy = mean(accuracy);
   return evaluation;
 }
@@ -284,7 +285,7 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
     return evaluator.play(i, windows.next());
   });
   const Evaluation measured = evaluator.measured();
-  return {measured.tokens, measured.perplexity ? std::log(*measured.perplexity) : measured.loss};
+  return {measured.tokens, measured.perplexity ? kernels().numbers.log(*measured.perplexity) : measured.loss};
 }
 
 }  // namespace xtape

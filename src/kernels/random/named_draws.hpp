@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/arrays/order.hpp"
+#include "kernels/table/kernels.hpp"
 
 namespace xtape {
 
@@ -34,9 +35,10 @@ class Draws {
   /// Returns two independent numbers of the standard normal distribution (Box and Muller, 1958).
   std::pair<double, double> normal(std::uint64_t block, std::uint64_t attempt = 0) const {
     const auto [u, v] = uniform(block, attempt);
-    const double radius = std::sqrt(-2 * std::log(u));
+    const NumberFunctions& numbers = kernels().numbers;
+    const double radius = std::sqrt(-2 * numbers.log(u));
     const double angle = 2 * std::numbers::pi * v;
-    return {radius * std::cos(angle), radius * std::sin(angle)};
+    return {radius * numbers.cos(angle), radius * numbers.sin(angle)};
   }
 
   /// Returns a number of the standard normal distribution truncated to [-2, 2], by rejection.
