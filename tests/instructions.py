@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Tests that the library runs on any processor of its architecture: instructions of AVX and later are only in the kernels
-for sets that have them, and no symbol of those kernels is visible except their table.
+for sets that have them, and no symbol of those kernels is visible except their table. Only files of the list in
+library_functions.py call functions of the C library whose bits differ between processors.
 
 usage: instructions.py BUILD_DIRECTORY"""
 import re, subprocess, sys
 from pathlib import Path
 
 from counted import holds, report
+from library_functions import ALLOWED, imported
 
 SET = re.compile(r"xtape_kernels_(\w+)\.o$")
 # What no object of a set may use.
@@ -42,6 +44,11 @@ def main():
         elif path.parent.name.startswith("libxtape_kernels_"):
             continue  # what the isolated objects are made of
         which = isolated[1] if isolated else "baseline"
+        undefined = subprocess.check_output(["nm", "--undefined-only", "--format=just-symbols", path], text=True).split()
+        may_call = re.search("_(light|core_extra)", path.parent.name)
+        allowed = {name for names, _ in ALLOWED.values() for name in names.split() if may_call}
+        holds(f"{path.relative_to(build)} calls no function whose bits differ", imported(undefined) <= allowed,
+              " ".join(imported(undefined) - allowed))
         if which in WIDER:
             found = wide_instructions(path, WIDER[which])
             holds(f"{path.relative_to(build)} has no instructions beyond {which}", not found, "\n".join(found))
