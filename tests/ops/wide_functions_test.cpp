@@ -122,7 +122,7 @@ TEST_CASE("op lgamma: a few units in the last place, for negative numbers relati
   CHECK(std::isinf(ends.as<double>()[5]));
 }
 
-TEST_CASE("functions of single numbers have the bits of the ops, and exact powers") {
+TEST_CASE("functions of single numbers have the bits of the ops, and powers are nearly always the nearest number") {
   const NumberFunctions& numbers = kernels().numbers;
   const auto check = [](double (*function)(double), Unary op) {
     const xt::xarray<double> points = numbers_of_all_sizes<double>();
@@ -138,6 +138,7 @@ TEST_CASE("functions of single numbers have the bits of the ops, and exact power
   check(numbers.log, log);
   check(numbers.sin, sin);
   check(numbers.cos, cos);
+  int differing = 0;
   for (int base = 1; base < 40; ++base) {
     double power = 1;
     for (int exponent = 0; power < 0x1p53; ++exponent, power *= base) {
@@ -149,7 +150,13 @@ TEST_CASE("functions of single numbers have the bits of the ops, and exact power
       if (base == 1 && exponent == 3) break;
     }
     CHECK(numbers.pow(base / 7.0, 1) == base / 7.0);
+    for (const double exponent : {0.25, -0.5, 1.0 / 3, -7.3, 20.1, -150.0, 170.0}) {
+      const Wide right = std::pow(static_cast<Wide>(base), static_cast<Wide>(exponent));
+      CHECK(units_apart(numbers.pow(base, exponent), static_cast<double>(right)) <= 1);
+      differing += numbers.pow(base, exponent) != static_cast<double>(right);
+    }
   }
+  CHECK(differing <= 30);  // of 273
 }
 
 TEST_CASE("functions in float64 have the same bits on all processors with fused multiply-adds" *
@@ -171,7 +178,7 @@ TEST_CASE("functions in float64 have the same bits on all processors with fused 
       {"hypot", [](const Argument& x) { return hypot(x, 3); }, -9, 9, 0xef75b9d9b451ace1},
       {"lgamma", [](const Argument& x) { return lgamma(x); }, -9.5, 25, 0x134ff048a2dd5956},
       {"digamma", [](const Argument& x) { return digamma(x); }, -9.5, 25, 0xf71a3af70b82b71f},
-      {"polygamma", [](const Argument& x) { return polygamma(2, x); }, -9.5, 25, 0xbd5976f2be785e65},
+      {"polygamma", [](const Argument& x) { return polygamma(2, x); }, -9.5, 25, 0x52265e87cc225175},
       {"gammainc", [](const Argument& x) { return gammainc(2.5, x); }, 0, 9, 0x194c38031f14dc75},
       {"gammainc, large", [](const Argument& x) { return gammainc(3e8, x); }, 2.9e8, 3.1e8, 0xcb09d11c301c19c9},
       {"gammaincinv", [](const Argument& x) { return gammaincinv(2.5, x); }, 0, 1, 0x89988115c24fac19},

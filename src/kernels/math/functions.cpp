@@ -27,7 +27,7 @@ double cos(double x) {
   return vector_math::cos(Doubles(x)).get(0);
 }
 double pow(double x, double y) {
-  return vector_math::pow(Doubles(x), Doubles(y)).get(0);
+  return vector_math::power<vector_math::Digits::all>(Doubles(x), Doubles(y)).get(0);
 }
 
 namespace {
@@ -69,7 +69,7 @@ std::array<double, count> terms_of(double n, double s, double x) {
   const double product = factorial(n);
   for (std::size_t k = 0; k < count; ++k) terms[k] = x + static_cast<double>(k);
   vector_math::map_vectors<double, 1>({terms.data()}, terms.data(), count, [s](const Doubles& each) {
-    return vector_math::power<false>(each, Doubles(-s));
+    return vector_math::power<vector_math::Digits::most>(each, Doubles(-s));
   });
   for (std::size_t k = 0; k < count; ++k)
     if (terms[k] *= product; !std::isnormal(terms[k]))

@@ -8,8 +8,8 @@
 
 namespace xtape {
 
-/// The functions have the bits of the ops of the same names. Higher layers call them through `kernels().numbers`, in
-/// place of the C library's functions, whose bits depend on its version and on the processor.
+/// The functions have the bits of the ops of the same names; pow is more exact. Higher layers call them through
+/// `kernels().numbers`, in place of the C library's functions, whose bits depend on its version and on the processor.
 namespace number_math {
 
 double exp(double x);

@@ -30,13 +30,14 @@ xsimd::batch<T> square_root(const xsimd::batch<T>& x) {
   return xsimd::sqrt(x);
 }
 
-/// out = f(in...), one register at a time. `out` may be one of `in`.
+/// out = f(in...), one register at a time. `out` may be one of `in`. All of f but its functions for the ends is part of
+/// the loop.
 template <class T, std::size_t n, class F>
 void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, const F& f) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
   const auto over_registers = [&f](const std::array<const T*, n>& from, T* to, std::int64_t size)
-      __attribute__((noinline)) {
+      __attribute__((noinline, flatten)) {
     [&]<std::size_t... each>(std::index_sequence<each...>) {
       for (std::int64_t i = 0; i < size; i += width)
         Batch(f(Batch::load_unaligned(from[each] + i)...)).store_unaligned(to + i);
@@ -79,11 +80,12 @@ xsimd::batch<T> pow(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
     std::copy(xs.begin(), xs.end(), wide_x.begin());
     std::copy(ys.begin(), ys.end(), wide_y.begin());
     for (std::size_t i = 0; i < xs.size(); i += Wide::size)
-      power<true>(Wide::load_unaligned(&wide_x[i]), Wide::load_unaligned(&wide_y[i])).store_unaligned(&wide_x[i]);
+      power<Digits::few>(Wide::load_unaligned(&wide_x[i]), Wide::load_unaligned(&wide_y[i]))
+          .store_unaligned(&wide_x[i]);
     for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = static_cast<T>(wide_x[i]);
     return xsimd::batch<T>::load_unaligned(xs.data());
   } else {
-    return power<false>(x, y);
+    return power<Digits::most>(x, y);
   }
 }
 

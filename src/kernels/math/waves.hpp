@@ -32,7 +32,7 @@ template <class T>
 /// sin r and cos r for |r| <= pi / 4.
 template <class T>
 struct Waves {
-  xsimd::batch<T> sine, cosine;
+  Bits<T> sine, cosine;
 };
 template <class T>
 [[gnu::always_inline]] inline Waves<T> waves_of(const xsimd::batch<T>& r) {
@@ -48,15 +48,14 @@ template <class T>
     other = polynomial(z, 0x1.555555555554cp-5, -0x1.6c16c16c15183p-10, 0x1.a01a019cb2333p-16, -0x1.27e4f80a3c072p-22,
                        0x1.1ee9ec17815ccp-29, -0x1.8faeb2700c678p-37);
   }
-  return {fused(r * z, sine, r), fused(fused(other, z, Batch(T(-0.5))), z, Batch(T(1)))};
+  return {bits_of(fused(r * z, sine, r)), bits_of(fused(fused(other, z, Batch(T(-0.5))), z, Batch(T(1))))};
 }
 /// sin x or cos x, for the distance of |x| to the nearest multiple of pi / 2.
 template <bool cosine, class T>
 [[gnu::always_inline]] inline xsimd::batch<T> wave_of(const Turned<T>& turned, const xsimd::batch<T>& x) {
   const Waves<T> waves = waves_of(turned.rest);
   const Bits<T> quarter = turned.quarters + (cosine ? 1 : 0), odd = -(quarter & 1);
-  const Bits<T> bits =
-      ((bits_of(waves.sine) & ~odd) | (bits_of(waves.cosine) & odd)) ^ ((quarter & 2) << (8 * sizeof(T) - 2));
+  const Bits<T> bits = ((waves.sine & ~odd) | (waves.cosine & odd)) ^ ((quarter & 2) << (8 * sizeof(T) - 2));
   return from_bits<T>(cosine ? bits : bits ^ (bits_of(x) & Floats<T>::sign));
 }
 /// Reduces the lanes that are far away by integers.
@@ -98,8 +97,8 @@ inline xsimd::batch<double> tan(const xsimd::batch<double>& x) {
   const xsimd::batch<double> size = xsimd::abs(x);
   const bool near = xsimd::all(size < xsimd::batch<double>(far<double>));
   const Turned<double> turned = near ? turned_of(size) : turned_at_ends(size);
-  const Waves<double> waves = waves_of(turned.rest);
-  const Bits<double> sine = bits_of(waves.sine), cosine = bits_of(waves.cosine), odd = -(turned.quarters & 1);
+  const auto [sine, cosine] = waves_of(turned.rest);
+  const Bits<double> odd = -(turned.quarters & 1);
   const auto above = from_bits<double>((sine & ~odd) | (cosine & odd));
   const auto below = from_bits<double>((cosine & ~odd) | (sine & odd));
   return from_bits<double>(bits_of(above / below) ^ ((odd ^ bits_of(x)) & Floats<double>::sign));

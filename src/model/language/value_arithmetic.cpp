@@ -40,8 +40,8 @@ Value integer_power(std::int64_t base, std::int64_t exponent) {
   return result;
 }
 
-// Arithmetic of plain numbers is that of the ops in int64 and float64, from the same functions. But where an op wraps,
-// or gives 0 or infinity for a division by 0, there is an error.
+// Arithmetic of plain numbers is that of the ops in int64 and float64, from the same functions; powers are more exact.
+// But where an op wraps, or gives 0 or infinity for a division by 0, there is an error.
 Value integers(const std::string& symbol, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflow = false;
