@@ -142,7 +142,7 @@ TEST_CASE("op det_grad: the cofactors of matrices of all ranks, batches, NaN") {
   const double nan = std::nan("");
   const auto found = value<double>(grad(sum(linalg::det(x)), {x})[0]);
   CHECK(near(found, xt::xarray<double>{{{4, -2}, {-2, 1}}, {{4, -3}, {-2, 1}}, {{nan, nan}, {nan, nan}}}, 1e-15));
-  // Of 40 rows, all are independent, or one or two are not. LAPACK's factors serve for the first matrix alone.
+  // Of 40 rows, all are independent, or one or two are not. The factors of lu serve for the first matrix alone.
   std::vector<double> largest;
   for (int copies : {0, 1, 2}) {
     xt::xarray<double> rows = numbers({40, 40}, 6);

@@ -25,7 +25,7 @@ const std::map<std::string, std::set<std::string>>& reasons() {
       {"recorded by gradients, whose cases play it",
        {"einsum_add", "gammaincinv", "index_reduce", "lu_solve", "poisson_quantile", "product_cross_entropy",
         "scatter_elements"}},
-      {"signs of vectors differ between builds of LAPACK", {"eigh", "svd"}},
+      {"signs of vectors differ from those of LAPACK", {"eigh", "svd"}},
       {"PyTorch has no such op",
        {"cache", "causal_mask", "checked_indices", "checked_weights", "crf_decode", "crf_log_partition", "crf_loss",
         "crf_score", "dequantize", "positions", "rearrange", "root_of_squares", "shift_right", "stop_gradient",

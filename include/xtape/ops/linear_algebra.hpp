@@ -1,7 +1,7 @@
 /// Linear algebra of float matrices, which are the last two axes of arrays. All other axes are batch axes. The names
-/// are those of NumPy's and PyTorch's linalg. Definitions use the same names without `linalg`. LAPACK computes each
-/// matrix on one thread. On machines of the same type, the bits of the results therefore do not depend on the number of
-/// threads.
+/// are those of NumPy's and PyTorch's linalg. Definitions use the same names without `linalg`. One thread computes
+/// each matrix. The bits of the results depend neither on the number of threads nor on the processor, if it has fused
+/// multiply-adds.
 ///
 /// All functions are differentiable any number of times, unless stated otherwise. If a matrix has no result because it
 /// is singular or not positive definite, playing throws Error with the line and the index of the matrix in the batch.

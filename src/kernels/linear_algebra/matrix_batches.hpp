@@ -3,41 +3,32 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "base/threads/threads.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/table/scratch.hpp"
 
 namespace xtape {
 
-/// The matrices of an input: their batch and their sizes. LAPACK requires sizes that fit 32 bits.
+/// The matrices of an input: their batch and their sizes.
 struct Matrices {
-  explicit Matrices(const Shape& given) : shape(given), batch(given.begin(), given.end() - 2), count(count_of(batch)) {
-    require_fit(std::max(shape[shape.size() - 2], shape.back()) <= std::numeric_limits<int>::max());
-    rows = static_cast<int>(shape[shape.size() - 2]);
-    columns = static_cast<int>(shape.back());
+  explicit Matrices(const Shape& given)
+      : shape(given),
+        batch(given.begin(), given.end() - 2),
+        count(count_of(batch)),
+        rows(given[given.size() - 2]),
+        columns(given.back()) {
+    std::int64_t scratch = most_scratch;
+    if (!checked_multiply(scratch, rows) || !checked_multiply(scratch, columns))
+      throw Error("the matrices of " + to_string(shape) + " are too large");
   }
-  int least() const { return std::min(rows, columns); }
-  std::int64_t size() const { return std::int64_t{rows} * columns; }
-  void require_fit(bool fit) const {
-    if (!fit)
-      throw Error("the matrices of " + to_string(shape) + " are too large for LAPACK, whose sizes have 32 bits");
-  }
-  /// Returns the number of workspace elements for `work`, the number that LAPACK requests. LAPACK returns this number
-  /// as a float, so the result is rounded up. The result is at least `least`, the documented minimum, because LAPACK's
-  /// request may have overflowed 32 bits.
-  template <class T>
-  std::int64_t asked(T work, double least = 1) const {
-    const double rounded = static_cast<double>(work) * (1 + static_cast<double>(std::numeric_limits<T>::epsilon()));
-    const double most = std::max(rounded, least);
-    require_fit(most < std::numeric_limits<int>::max());
-    return static_cast<std::int64_t>(std::ceil(most));
-  }
+  static constexpr std::int64_t most_scratch = 64;  ///< Bytes for each element.
+  std::int64_t least() const { return std::min(rows, columns); }
+  std::int64_t size() const { return rows * columns; }
   /// The name of the matrix with this number, for errors: "matrix (1, 2) of the batch (3, 4)".
   std::string name(std::int64_t number) const {
     if (batch.empty()) return "the matrix";
@@ -47,23 +38,20 @@ struct Matrices {
   }
 
   Shape shape, batch;
-  std::int64_t count;
-  int rows = 0, columns = 0;
+  std::int64_t count, rows, columns;
 };
 
-/// The memory that a thread needs for a matrix: the number of elements, which includes the workspace of LAPACK, and the
-/// number of integers for LAPACK.
+/// The numbers of elements, doubles and integers that a thread needs for a matrix.
 struct Work {
-  std::int64_t elements = 0, lapack = 0, integers = 0;
+  std::int64_t elements = 0, doubles = 0, integers = 0;
 };
 
-/// The scratch memory of one thread.
+/// The scratch memory of one thread. `elements` begin a cache line.
 template <class T>
 struct Place {
   T* elements;
-  T* lapack;
-  int* integers;
-  int lapack_size;
+  double* doubles;
+  std::int64_t* integers;
 };
 
 /// The least number of tasks that another thread should take, if a task has `multiply_adds` multiply-adds. For fewer
@@ -82,25 +70,20 @@ inline bool all_empty(const std::vector<ValueType>& outputs) {
 template <class T, class Solve>
 Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm& form, bool checks, const char* refused,
                    const Solve& solve) {
-  reserve_blas();
-  const auto threads = static_cast<int>(std::clamp<std::int64_t>(matrices.count, 1, form.threads));
-  std::int64_t bytes = work.elements, integer_bytes = work.integers, all = threads;
-  matrices.require_fit(checked_add(bytes, work.lapack) && checked_multiply(bytes, sizeof(T)) &&
-                       checked_multiply(integer_bytes, sizeof(int)) && checked_add(bytes, integer_bytes + 128) &&
-                       checked_multiply(all, bytes));
   if (all_empty(form.outputs)) return Kernel{[](const KernelArguments&) {}};
-  const std::size_t each = whole_lines(static_cast<std::size_t>(bytes));
-  const double side = std::max(matrices.rows, matrices.columns);
+  const auto threads = static_cast<int>(std::clamp<std::int64_t>(matrices.count, 1, form.threads));
+  const std::size_t doubles = whole_lines(static_cast<std::size_t>(work.elements) * sizeof(T));
+  const std::size_t integers = doubles + static_cast<std::size_t>(work.doubles) * sizeof(double);
+  const std::size_t each = whole_lines(integers + static_cast<std::size_t>(work.integers) * sizeof(std::int64_t));
+  const auto side = static_cast<double>(std::max(matrices.rows, matrices.columns));
   const std::int64_t grain = tasks_a_piece(side * side * side);
   return Kernel{
       [=](const KernelArguments& arguments) {
         std::atomic<std::int64_t> first{matrices.count};
         parallel_pieces(threads, matrices.count, grain, [&](std::int64_t from, std::int64_t to, std::int64_t worker) {
           auto* memory = static_cast<std::byte*>(arguments.scratch) + static_cast<std::size_t>(worker) * each;
-          T* elements = reinterpret_cast<T*>(memory);
-          T* lapack = elements + work.elements;
-          const Place<T> place{elements, lapack, reinterpret_cast<int*>(lapack + work.lapack),
-                               static_cast<int>(work.lapack)};
+          const Place<T> place{reinterpret_cast<T*>(memory), reinterpret_cast<double*>(memory + doubles),
+                               reinterpret_cast<std::int64_t*>(memory + integers)};
           for (std::int64_t i = from; i < to; ++i) {
             if (solve(arguments, i, place)) continue;
             std::int64_t before = first;
@@ -127,6 +110,13 @@ void by_tiles(std::int64_t rows, std::int64_t columns, const Body& body) {
 template <class T>
 void transpose_to(T* to, const T* from, std::int64_t rows, std::int64_t columns) {
   by_tiles(rows, columns, [&](std::int64_t i, std::int64_t j) { to[j * rows + i] = from[i * columns + j]; });
+}
+/// Transposes a [n, n] in place.
+template <class T>
+void transpose(T* a, std::int64_t n) {
+  by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {
+    if (j < i) std::swap(a[i * n + j], a[j * n + i]);
+  });
 }
 /// to = (a + aᵀ) / 2. `to` and `a` may be the same array. If a[i, j] equals a[j, i], the element is copied, because
 /// half of a subnormal element may be inexact.

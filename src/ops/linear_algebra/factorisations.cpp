@@ -1,5 +1,4 @@
 // cholesky, triangular_solve, lu, and lu_solve, which solves systems with the factors that lu computes.
-#include "kernels/linear_algebra/linear_algebra.hpp"
 #include "ops/linear_algebra/matrix_ops.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "xtape/ops/linear_algebra.hpp"
@@ -28,9 +27,6 @@ Shape batch_of(const Shape& shape, const char* what, bool square) {
 Shape joined(Shape batch, std::initializer_list<std::int64_t> more) {
   for (const std::int64_t size : more) batch.push_back(size);
   return batch;
-}
-Kernel linear_algebra_kernel(const KernelCall& call) {
-  return make_linear_algebra(call.op.name, form_of(call, call.attributes));
 }
 AttributeSpec check_attribute(const char* refused) {
   return {"check", AttributeType::boolean,
@@ -86,8 +82,8 @@ Var solved(const Var& a, const Var& b, bool upper, bool transposed, bool unit) {
 const Op& cholesky_op() {
   static const Op entry{
       .name = "cholesky",
-      .doc = R"(The lower triangular L with L Lᵀ = (A + Aᵀ) / 2, for positive definite matrices A [..., n, n]. Computed
-           by LAPACK's potrf; gradient by Murray (2016).)",
+      .doc = R"(The lower triangular L with L Lᵀ = (A + Aᵀ) / 2, for positive definite matrices A [..., n, n]. The
+           gradient is by Murray (2016).)",
       .inputs = {{"a", Accept::floating}},
       .attributes = {check_attribute("a matrix that is not positive definite")},
       .shape =
@@ -105,7 +101,7 @@ const Op& cholesky_op() {
             return Vars{symmetric(solved(l, matrix_transpose(left), false, true, false))};
           },
       .batch = batch_leading,
-      .lowering = {.kernel = linear_algebra_kernel, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
   return entry;
 }
 
@@ -138,7 +134,7 @@ const Op& triangular_solve_op() {
             return gradients;
           },
       .batch = batch_system,
-      .lowering = {.kernel = linear_algebra_kernel, .overwrites = {1}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {1}}};
   return entry;
 }
 
@@ -154,7 +150,7 @@ const Op& lu_op() {
       .doc =
           R"(A[..., permutation[i], j] = (L U)[..., i, j] for square matrices A [..., n, n]. L is the lower triangle of
            lu with ones on its diagonal, and U is the upper triangle of lu. sign is the sign of the determinant: -1, 0
-           or 1. Computed by LAPACK's getrf. The gradient is NaN where U is singular.)",
+           or 1. The gradient is NaN where U is singular.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"lu", "permutation", "sign"},
       .attributes = {check_attribute("a singular matrix")},
@@ -175,7 +171,7 @@ const Op& lu_op() {
                                  call.outputs[1], true)};
           },
       .batch = batch_leading,
-      .lowering = {.kernel = linear_algebra_kernel}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 }  // namespace

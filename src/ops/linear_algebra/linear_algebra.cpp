@@ -247,7 +247,7 @@ Op op_on_matrices(const char* name, const char* doc, const std::vector<InputSpec
     return std::vector<ValueType>{call.inputs[0]};
   };
   op.batch = batch_leading;
-  op.lowering.kernel = linear_algebra_kernel;
+  op.lowering.kernel = kernel_by_name;
   return op;
 }
 

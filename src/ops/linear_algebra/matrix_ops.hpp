@@ -18,8 +18,6 @@ Shape joined(Shape batch, std::initializer_list<std::int64_t> more);
 /// Returns which of the singular values s of a are larger than rtol times the largest one. rtol means the same as in
 /// `pinv`.
 Var significant(const Var& s, const Var& a, double rtol);
-/// The function for Lowering::kernel.
-Kernel linear_algebra_kernel(const KernelCall& call);
 /// Returns the attribute "check".
 AttributeSpec check_attribute(const char* refused);
 

@@ -60,14 +60,14 @@ const Op& qr_op() {
       .name = "qr",
       .doc =
           R"(A = Q R for A [..., m, n], with orthonormal columns Q [..., m, k] and upper triangular R [..., k, n], where
-           k = min(m, n). Computed by LAPACK's geqrf, which determines the signs. The gradient (Walter and Lehmann,
-           2018; Liao et al., 2019) is NaN or infinite where the first k columns are linearly dependent.)",
+           k = min(m, n). The signs are those of LAPACK's geqrf. The gradient (Walter and Lehmann, 2018; Liao et al.,
+           2019) is NaN or infinite where the first k columns are linearly dependent.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"q", "r"},
       .shape = [](const OpCall& call) { return factor_types(call, false); },
       .gradient = qr_gradient,
       .batch = batch_leading,
-      .lowering = {.kernel = linear_algebra_kernel}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -90,11 +90,11 @@ const Op& eigh_op() {
       .name = "eigh",
       .doc =
           R"(Ascending eigenvalues w [..., n] and eigenvectors V [..., n, n], in columns, with (A + Aᵀ) / 2 = V diag(w)
-           Vᵀ. Computed by LAPACK's syevd. The gradient through V is V (F * VᵀV̄) Vᵀ with F = 1 / (w_j - w_i). It is NaN
-           or infinite where two eigenvalues are equal. The gradient through w alone has no such term.)",
+           Vᵀ. The gradient through V is V (F * VᵀV̄) Vᵀ with F = 1 / (w_j - w_i). It is NaN or infinite where two
+           eigenvalues are equal. The gradient through w alone has no such term.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"w", "v"},
-      .attributes = {check_attribute("a matrix for which LAPACK does not converge")},
+      .attributes = {check_attribute("a matrix for which the QR iteration does not converge")},
       .shape =
           [](const OpCall& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
@@ -102,7 +102,7 @@ const Op& eigh_op() {
           },
       .gradient = eigh_gradient,
       .batch = batch_leading,
-      .lowering = {.kernel = linear_algebra_kernel}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -134,15 +134,15 @@ const Op& svd_op() {
   static const Op entry{
       .name = "svd",
       .doc = R"(A = U diag(s) Vh for A [..., m, n], with U [..., m, k], descending s [..., k] and Vh [..., k, n], where
-           k = min(m, n). Computed by LAPACK's gesdd. The gradient through U and Vh divides by s_j² - s_i² and, unless A
-           is square, by s. It is NaN or infinite where a divisor is 0. The gradient through s alone is U S̄ Vh.)",
+           k = min(m, n). The gradient through U and Vh divides by s_j² - s_i² and, unless A is square, by s. It is NaN
+           or infinite where a divisor is 0. The gradient through s alone is U S̄ Vh.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"u", "s", "vh"},
-      .attributes = {check_attribute("a matrix for which LAPACK does not converge")},
+      .attributes = {check_attribute("a matrix for which the QR iteration does not converge")},
       .shape = [](const OpCall& call) { return factor_types(call, true); },
       .gradient = svd_gradient,
       .batch = batch_leading,
-      .lowering = {.kernel = linear_algebra_kernel}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
