@@ -18,10 +18,8 @@ Kernel make_cholesky(const KernelForm& form) {
                             T* l = out<T>(arguments, 0) + number * size;
                             symmetrise(l, in<T>(arguments, 0) + number * size, n);
                             const bool finite = all_finite(l, size), definite = finite && factor_positive(l, n, n);
-                            by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {
-                              if (j <= i) l[i * n + j] = definite ? l[j * n + i] : std::numeric_limits<T>::quiet_NaN();
-                              if (j < i) l[j * n + i] = 0;
-                            });
+                            if (!definite) fill_nan(l, size);
+                            for (std::int64_t i = 0; i < n; ++i) std::fill_n(l + i * n + i + 1, n - i - 1, T{0});
                             return definite || !finite;
                           });
   });

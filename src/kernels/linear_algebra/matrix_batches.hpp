@@ -130,6 +130,7 @@ void symmetrise(T* to, const T* a, std::int64_t n) {
 template <class T>
 bool all_finite(const T* x, std::int64_t count) {
   T zero = 0;
+#pragma omp simd reduction(+ : zero)
   for (std::int64_t i = 0; i < count; ++i) zero += x[i] * 0;
   return zero == 0;
 }

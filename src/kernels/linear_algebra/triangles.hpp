@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/memory/lengths.hpp"
+#include "kernels/linear_algebra/matrix_batches.hpp"
 #include "kernels/linear_algebra/matrix_product.hpp"
 
 namespace xtape {
@@ -55,16 +56,17 @@ void solve_triangle(const View<T>& a, std::int64_t n, bool upper, bool unit, T* 
     solve_lower(a, n, unit, b, b_row, columns);
 }
 
-/// Replaces the upper triangle of A [n, n], whose rows are `row` apart, by U with Uᵀ U = A. Returns false if A is not
-/// positive definite.
+/// Replaces A [n, n], whose rows are `row` apart, by L and its transpose with L Lᵀ = A. Returns false if A is not
+/// positive definite. Rows are solved in the upper triangle, and products read those of the lower one.
 template <class T>
 bool factor_positive(T* a, std::int64_t row, std::int64_t n) {
   if (n > least_block) {
     const std::int64_t top = half_of(n), rest = n - top;
-    T *right = a + top, *below = right + top * row;
+    T *right = a + top, *left = a + top * row, *below = left + top;
     if (!factor_positive(a, row, top)) return false;
-    solve_lower<T>({a, 1, row}, top, false, right, row, rest);
-    add_product<T>({rest, rest, top}, -1, {right, 1, row}, {right, row, 1}, below, row, true);
+    solve_lower<T>({a, row, 1}, top, false, right, row, rest);
+    by_tiles(rest, top, [=](std::int64_t i, std::int64_t j) { left[i * row + j] = right[j * row + i]; });
+    add_product<T>({rest, rest, top}, -1, {left, row, 1}, {right, row, 1}, below, row, true);
     return factor_positive(below, row, rest);
   }
   for (std::int64_t k = 0; k < n; ++k) {
@@ -72,7 +74,7 @@ bool factor_positive(T* a, std::int64_t row, std::int64_t n) {
     if (!(of_k[k] > 0)) return false;
     const T root = std::sqrt(of_k[k]);
     of_k[k] = root;
-    for (std::int64_t j = k + 1; j < n; ++j) of_k[j] /= root;
+    for (std::int64_t j = k + 1; j < n; ++j) a[j * row + k] = of_k[j] /= root;
     for (std::int64_t i = k + 1; i < n; ++i) subtract_multiple(a + i * row + i, of_k[i], of_k + i, n - i);
   }
   return true;
