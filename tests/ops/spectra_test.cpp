@@ -102,7 +102,7 @@ TEST_CASE("op qr: Q R is A, Q orthonormal, R triangular; gradients of square, ta
 TEST_CASE("op eigh: V diag(w) Vᵀ is A, w ascends; gradients, also where eigenvalues are equal") {
   const auto record = [](const Vars& x) {
     const linalg::Eigh f = linalg::eigh(x[0]);
-    return Vars{f.eigenvalues, f.eigenvectors * sign(sum(f.eigenvectors, {-2}, true))};  // both dtypes have these signs
+    return Vars{f.eigenvalues, f.eigenvectors};
   };
   for (const Shape& shape : {Shape{4, 4}, Shape{2, 3, 3, 3}, Shape{1, 1}, Shape{0, 0}, Shape{0, 2, 2}}) {
     const auto found = played(record, {positive(shape)}, 1e-12, 1e-4);

@@ -1,7 +1,6 @@
 // eigh and svd: reductions to one or two diagonals, and QR iterations.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -34,6 +33,19 @@ template <class Before>
 void sort_numbers(std::int64_t* order, std::int64_t n, const Before& before) {
   std::iota(order, order + n, 0);
   std::sort(order, order + n, [&](std::int64_t a, std::int64_t b) { return before(a, b) || (!before(b, a) && a < b); });
+}
+
+/// The first of the large elements of a vector. The kernels make it positive, because the number of sweeps, and with it
+/// the sign that an iteration gives, depends on rounding errors.
+template <class T>
+T first_large(const T* x, std::int64_t n) {
+  T largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
+  return *std::find_if(x, x + n - 1, [=](T each) { return std::abs(each) > static_cast<T>(0.3) * largest; });
+}
+template <class T>
+void negate(T* x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] = -x[i];
 }
 
 Kernel make_eigh(const KernelForm& form) {
@@ -69,6 +81,8 @@ Kernel make_eigh(const KernelForm& form) {
                                 sort_numbers(order, n, [=](std::int64_t a, std::int64_t b) { return d[a] < d[b]; });
                                 for (std::int64_t i = 0; i < n; ++i)
                                   w[i] = static_cast<T>(std::ldexp(d[order[i]], -exponent));
+                                for (std::int64_t k = 0; k < n; ++k)
+                                  if (first_large(z + k * row, n) < 0) negate(z + k * row, n);
                                 by_tiles(n, n,
                                          [&](std::int64_t i, std::int64_t j) { v[i * n + j] = z[order[j] * row + i]; });
                                 return true;
@@ -117,8 +131,10 @@ struct Decomposition {
     }
     if (progress == Progress::failed) return false;
     for (std::int64_t k = 0; k < n; ++k) {
-      T* of_k = v(place) + k * row_v;
-      if (d[k] < 0) std::transform(of_k, of_k + n, of_k, std::negate<>());
+      T *of_v = v(place) + k * row_v, *of_u = u(place) + k * row_u;
+      const bool odd = first_large(of_v, n) < 0;
+      if (odd) negate(of_v, n);
+      if (odd != (d[k] < 0)) negate(of_u, m);
       d[k] = std::abs(d[k]);
     }
     sort_numbers(place.integers, n, [=](std::int64_t i, std::int64_t j) { return d[i] > d[j]; });
