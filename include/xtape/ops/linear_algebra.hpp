@@ -61,9 +61,10 @@ struct Qr {
 Qr qr(const Argument& a);
 
 /// A = V diag(w) Vᵀ with the eigenvalues w [..., n] in ascending order and the eigenvectors V [..., n, n] as columns.
-/// eigh uses (A + Aᵀ) / 2 in place of A. The gradient through the eigenvectors divides by differences of eigenvalues.
-/// It is NaN or infinite where two eigenvalues are equal, as in JAX and PyTorch. The gradient through the eigenvalues
-/// alone is always finite.
+/// eigh uses (A + Aᵀ) / 2 in place of A. The first element of an eigenvector with at least 0.3 times its largest
+/// magnitude is positive. The gradient through the eigenvectors divides by differences of eigenvalues. It is NaN or
+/// infinite where two eigenvalues are equal, as in JAX and PyTorch. The gradient through the eigenvalues alone is
+/// always finite.
 struct Eigh {
   Var eigenvalues, eigenvectors;
 };
