@@ -53,10 +53,34 @@ struct Attention {
   Side queries, keys;
 };
 
+/// What Run::verify replays, and whom it tells.
+struct VerifyOptions {
+  /// Changes of the recipe that leave its results alone: the new place of the data, threads, memory.
+  std::vector<Setting> settings = {};
+  /// Numbers of updates, from 1. Each is replayed from the checkpoint before it, and the updates on the way are
+  /// compared too. If there are none, and no sample, the updates that follow the initial weights and each checkpoint
+  /// are replayed, up to the first after which the ledger has a digest of the weights.
+  std::vector<std::int64_t> updates = {};
+  std::int64_t sample = 0;  ///< The number of updates to draw at random.
+  /// Called with a sentence about what is the same, or differs. It may be empty, as may the other functions.
+  std::function<void(const std::string& sentence)> tell = {};
+  std::function<void(const StepReport&)> step = {};  ///< Called after each update. What it throws ends the replay.
+  /// Called before each update of `updates` with its first play. On two machines, the digests of its values tell which
+  /// op differs.
+  std::function<void(const RecordedPlay&)> play = {};
+};
+
+/// What Run::verify has found.
+struct Verification {
+  bool same = true;           ///< Whether files, data, and all updates that were replayed are those of the ledger.
+  std::int64_t replayed = 0;  ///< The number of updates compared.
+  std::int64_t differs = 0;   ///< The first update that differs. 0: none.
+};
+
 /// A training run in a directory. The directory is complete except for the data: definition.json, recipe.json, the
-/// tokenizers, metrics.jsonl (a JSON object per line) and checkpoints/. If the run starts from a Hugging Face folder,
-/// the directory also contains the initial weights (start.safetensors) and the other files of the folder
-/// (hugging_face/). Only one thread at a time may use a run.
+/// tokenizers, metrics.jsonl and ledger.jsonl (a JSON object per line) and checkpoints/. If the run starts from a
+/// Hugging Face folder, the directory also contains the initial weights (start.safetensors) and the other files of the
+/// folder (hugging_face/). Only one thread at a time may use a run.
 class Run {
  public:
   /// Makes the directory with everything except metrics and checkpoints, under a temporary name, then renames and opens
@@ -109,6 +133,11 @@ class Run {
   /// preceding updates. Throws FileError if the run cannot be written, if it was moved or deleted, or if another
   /// process trains it or has continued its training.
   bool train(const Trainer::Callbacks& callbacks = {});
+  /// Compares the run in `directory` with its ledger: first its files, checkpoints and data by their digests, then
+  /// updates, which it replays in memory, by the bits of loss, gradient norm and weights. Stops at the first update
+  /// that differs. Writes nothing to the run, and takes no lock. Throws FileError if the run has no ledger, or if an
+  /// update of the options cannot be replayed because it is not in the ledger, or no checkpoint before it is left.
+  static Verification verify(const std::string& directory, const VerifyOptions& options = {});
   /// Evaluates on the validation or test split like Trainer::evaluate, with the additional measures of the recipe. Does
   /// not plan a training step. Throws Error if there is no test split.
   Evaluation evaluate(bool on_test = false);

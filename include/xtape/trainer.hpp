@@ -219,9 +219,9 @@ class Trainer {
 
   /// On rank 0, writes a checkpoint to the directory `path`: weights.safetensors, optimizer.safetensors and state.json.
   /// If the next batch continues from carried states, the checkpoint also contains carried.safetensors. The files are
-  /// written to a new directory and flushed to disk. The new directory then replaces `path`. Throws FileError if a file
-  /// cannot be written or the parent directory is missing.
-  void save(const std::string& path) const;
+  /// written to a new directory and flushed to disk. `complete` is then called with this directory, which afterwards
+  /// replaces `path`. Throws FileError if a file cannot be written or the parent directory is missing.
+  void save(const std::string& path, const std::function<void(const std::string& folder)>& complete = {}) const;
   /// Continues from a checkpoint. The following updates are bitwise equal to those of the run that wrote the
   /// checkpoint. If the batches of an epoch have changed (Batches::order), the current epoch restarts. Throws FileError
   /// if `path` is not a checkpoint, or if its model, optimiser, seed or privacy differ. After an error, nothing has

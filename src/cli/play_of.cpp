@@ -7,6 +7,7 @@
 #include "base/json/json_text.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_options.hpp"
+#include "train/run/ledger.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {
@@ -32,13 +33,13 @@ Kind kind_of(const std::string& path) {
   if (path.ends_with(".safetensors")) return Kind::arrays;
   if (is_onnx(path)) return Kind::onnx;
   if (!is_plain_file(path)) throw WrongInput("there is no '" + path + "'");
-  return kind_of_json(path);
+  return train::is_ledger(path) ? Kind::ledger : kind_of_json(path);
 }
 
 std::string kind_text(Kind kind) {
-  static const std::array<const char*, 9> names = {"a recipe",     "a run",        "a capsule",
-                                                   "a saved play", "a saved tape", "an ONNX file",
-                                                   "a definition", "digests",      "arrays"};
+  static const std::array<const char*, 10> names = {"a recipe",     "a run",        "a capsule",    "a saved play",
+                                                    "a saved tape", "an ONNX file", "a definition", "digests",
+                                                    "arrays",       "a ledger"};
   return names[static_cast<std::size_t>(kind)];
 }
 

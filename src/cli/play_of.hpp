@@ -13,7 +13,7 @@
 namespace xtape::cli {
 
 /// The kind of a path, determined by the names in a folder or the keys of a JSON file.
-enum class Kind : std::uint8_t { recipe, run, capsule, play, tape, onnx, definition, digests, arrays };
+enum class Kind : std::uint8_t { recipe, run, capsule, play, tape, onnx, definition, digests, arrays, ledger };
 /// Throws WrongInput if the path is of none of these kinds, and FileError if it cannot be read.
 Kind kind_of(const std::string& path);
 std::string kind_text(Kind kind);  ///< "a recipe", "a saved tape".

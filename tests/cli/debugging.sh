@@ -150,16 +150,16 @@ expect 0 "step 20" "warning: the loss does not depend on 2 weights, .*: key.weig
 sed 's/"seed": 1/"seed": 2/' entropy_recipe.json >other_recipe.json
 expect 0 "same: step 20" "run same" train entropy_recipe.json --out same
 expect 0 "other: step 20" "run other" train other_recipe.json --out other
-expect 0 "^the losses of 20 updates are the same$" "" diff stopped same
+expect 0 "^the losses and gradient norms of 20 updates are the same$" "" diff stopped same
 expect 0 "^the weights of checkpoint 00000020 are the same$" "" diff stopped same
-expect 1 "^the losses of 0 updates are the same; that of update 1 is" "differ$" diff same other
+expect 1 "^the losses and gradient norms of 0 updates are the same; those of update 1 differ$" "differ$" diff same other
 expect 1 "^[67] of 7 weights of checkpoint 00000020 differ" "differ$" diff same other
 expect 1 "only the first has it" "differ$" diff same mended
 expect 0 "^the tapes of an update are the same$" "" diff entropy_recipe.json other_recipe.json
 expect 2 "" "there is no" diff same nowhere
 
 expect 0 "short: step 10" "run short" train entropy_recipe.json --set steps=10 --out short
-expect 1 "^the losses of 10 updates are the same; the first has 10 more$" "differ$" diff same short
+expect 1 "^the losses and gradient norms of 10 updates are the same; the first has 10 more$" "differ$" diff same short
 expect 1 "^they have no checkpoint of the same update$" "differ$" diff same short
 expect 2 "" "'run/capsule' is a capsule and 'same' is a run: diff takes two of one kind" diff run/capsule same
 expect 2 "" "two definitions need --tape FUNCTION" diff entropy.json entropy.json

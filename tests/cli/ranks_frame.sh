@@ -53,8 +53,10 @@ bits() { # bits RUN: prints a hash of the last weights, moments and carried stat
     cat "$folder"/*.safetensors | sha256sum | cut -c1-12
 }
 metrics() { sed 's/,"tokens_per_s":.*/}/' "$1/metrics.jsonl"; } # without times
+updates() { grep '"update"' "$1/ledger.jsonl" | sed 's/,"seal".*//'; } # in the ledger
 equal_runs() { # equal_runs RUN RUN: at the end
   same "$(bits "$1")" "$(bits "$2")" && same "$(metrics "$1")" "$(metrics "$2")" &&
+    same "$(updates "$1")" "$(updates "$2")" &&
     cmp "$(last_folder "$1")/state.json" "$(last_folder "$2")/state.json"
 }
 

@@ -113,9 +113,10 @@ bool all_whole(const std::string& run) {
   return true;
 }
 
-/// Whether two runs ended with the same weights, moments, state and metrics.
+/// Whether two runs ended with the same weights, moments, state, metrics and ledger.
 bool same_end(const std::string& a, const std::string& b) {
   return names(a).back() == names(b).back() && metrics(a) == metrics(b) &&
+         read_text(a + "/ledger.jsonl") == read_text(b + "/ledger.jsonl") &&
          same_bits(a + "/checkpoints/" + names(a).back(), b + "/checkpoints/" + names(b).back());
 }
 

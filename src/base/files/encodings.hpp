@@ -29,4 +29,13 @@ std::uint64_t checksum_of(const void* bytes, std::size_t count);
 /// all pieces.
 std::uint64_t checksum_of(const void* bytes, std::size_t count, int threads, std::vector<std::uint64_t>& pieces);
 
+// Digests, which tell whether two machines have the same bytes. A digest has 32 hexadecimal digits: the XXH3-128 of the
+// length of each part and the XXH3-128 values of its pieces of 1 MiB. Like every XXH3, it finds damage, and does not
+// protect against a forger.
+
+/// Returns the digest of several parts in memory, computed on `threads` threads (0: all).
+std::string digest_of(const std::vector<std::string_view>& parts, int threads = 0);
+/// Returns the digest of a file, which is that of its bytes as one part. Throws FileError as OpenFile does.
+std::string digest_of_file(const std::string& path);
+
 }  // namespace xtape

@@ -1,5 +1,5 @@
-/// xtape diff: finds the first difference between two tapes, definitions, runs, recipes or files of digests, or between
-/// a play and reference arrays.
+/// xtape diff: finds the first difference between two tapes, definitions, runs, ledgers, recipes or files of digests,
+/// or between a play and reference arrays.
 #include "cli/commands/diff.hpp"
 
 #include <initializer_list>
@@ -27,6 +27,7 @@ bool same(const CLI::App& command, const DiffArguments& arguments) {
   if (both({Kind::tape, Kind::onnx, Kind::capsule, Kind::play}))
     return same_tapes(tape_at(first, arguments.first), tape_at(second, arguments.first));
   if (both({Kind::run, Kind::recipe, Kind::play})) return same_trainings(arguments);
+  if (both({Kind::run, Kind::ledger})) return same_ledgers(first, second);
   if (both({Kind::digests})) return same_digests(first, second);
   if (both({Kind::definition})) throw WrongInput("two definitions need --tape FUNCTION --with SIZES");
   throw WrongInput("'" + first + "' is " + kind_text(ours) + " and '" + second + "' is " + kind_text(theirs) +
@@ -42,7 +43,7 @@ void diff(const CLI::App& command, const DiffArguments& arguments) {
 
 void add_diff(CLI::App& program) {
   const auto [command, arguments] = add_command<DiffArguments>(
-      program, "diff", "Print the first difference of two tapes, definitions, runs, recipes or plays", diff);
+      program, "diff", "Print the first difference of two tapes, definitions, runs, ledgers, recipes or plays", diff);
   add_play(command, arguments.first);
   add_option(command, "SECOND", arguments.second,
              "Another of the same kind; or a safetensors file of activations by module, weights and outputs by name",

@@ -15,6 +15,8 @@ struct DiffArguments {
   double tolerance = 1e-4;
 };
 
+/// Whether dtype, shape and bits are equal.
+bool is_same(const Array& first, const Array& second);
 /// Compares nodes, outputs, and the arrays of parameters.
 bool same_tapes(const SavedTape& first, const SavedTape& second);
 /// Records the function that the arguments name, from the definition `path`.
@@ -27,8 +29,11 @@ bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);
 bool same_plays(const std::string& first, const std::string& second);
 /// Compares two files of digests.
 bool same_digests(const std::string& first, const std::string& second);
+/// Compares the losses, gradient norms and weights of two ledgers. A run stands for its ledger. Throws FileError if it
+/// has none.
+bool same_ledgers(const std::string& first, const std::string& second);
 /// Compares the tapes of two plays. Each argument is a recipe, a run or a saved play; a recipe or run stands for its
-/// next update. For two runs, also compares their losses and weights.
+/// next update. For two runs, also compares their ledgers and weights.
 bool same_trainings(const DiffArguments& arguments);
 
 }  // namespace xtape::cli

@@ -23,12 +23,13 @@ constexpr const char* carried_file = "/carried.safetensors";
 
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
-                      const Store& carried) {
+                      const Store& carried, const std::function<void(const std::string& folder)>& complete) {
   write_folder(path, [&](const std::string& beside) {
     save_arrays(beside + "/weights.safetensors", weights);
     save_optimizer(beside + "/optimizer.safetensors");
     if (!carried.empty()) save_arrays(beside + carried_file, carried);
     write_state(beside, state);
+    if (complete) complete(beside);
   });
 }
 

@@ -39,10 +39,11 @@ struct State {
 /// Writes weights.safetensors, optimizer.safetensors, state.json and, if the next batch continues from states,
 /// carried.safetensors. Writes the files to a temporary directory next to `path` and flushes them to the disk. Then
 /// renames this directory to `path`, or exchanges the two directories if `path` exists. After a crash, `path` is either
-/// the old or the new checkpoint. `save_optimizer` receives a file name and writes this file.
+/// the old or the new checkpoint. `save_optimizer` receives a file name and writes this file. `complete` is called with
+/// the temporary directory before it is renamed.
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
-                      const Store& carried = {});
+                      const Store& carried = {}, const std::function<void(const std::string& folder)>& complete = {});
 
 /// Write and read state.json in the directory of a checkpoint. read_state throws FileError if the file is missing. It
 /// also throws FileError if a value is impossible; the message names the key of the value.

@@ -10,6 +10,8 @@
 
 namespace xtape::train {
 
+inline constexpr const char* metrics_file = "metrics.jsonl";
+
 /// A line of the file.
 struct Measured {
   std::int64_t step = 0;

@@ -124,4 +124,14 @@ std::string write_changes(const std::string& directory, const std::string& befor
   return text;
 }
 
+std::vector<Setting> settings_of_update(const std::string& recipe, std::int64_t update) {
+  const Json changes = value_at(parsed(recipe), record);
+  std::vector<Setting> settings;
+  for (auto change = changes.rbegin(); change != changes.rend() && (*change)[last_step] >= update; ++change)
+    for (const auto& [key, value] : (*change)[values].items())
+      settings.push_back({key, value.is_string() && !Json::accept(value.get<std::string>()) ? value.get<std::string>()
+                                                                                            : value.dump()});
+  return settings;
+}
+
 }  // namespace xtape::train

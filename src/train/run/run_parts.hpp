@@ -77,6 +77,10 @@ void check_changes(const std::string& directory, const std::string& before, cons
 std::string write_changes(const std::string& directory, const std::string& before, const std::string& after,
                           std::int64_t step);
 
+/// Returns the settings that give a run's recipe, of which `recipe` is the text, the values with which update `update`
+/// was made.
+std::vector<Setting> settings_of_update(const std::string& recipe, std::int64_t update);
+
 // Determines which weights of a model are trained.
 
 /// Returns the weights that gradients train: all weights that are not frozen and that the definition does not update

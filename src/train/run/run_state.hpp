@@ -11,6 +11,7 @@
 #include "base/files/durable.hpp"
 #include "ranks/rank_group.hpp"
 #include "train/data/data_kind.hpp"
+#include "train/run/ledger.hpp"
 #include "train/run/metrics.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/trainer/evaluator.hpp"
@@ -33,8 +34,10 @@ struct Run::Data {
   std::optional<Searcher> searcher;
   std::optional<FileLock> lock;        // held while this process trains the run
   std::optional<std::int64_t> resume;  // the step to continue from; if empty, the step of the last checkpoint
-  std::int64_t saved = -1;             // the step of the last checkpoint
-  std::int64_t opened = 0;             // the step of the weights that the model received when the run was opened
+  std::optional<std::vector<std::string>> updated;  // the weights that the definition updates; empty until needed
+  std::int64_t saved = -1;                          // the step of the last checkpoint
+  std::int64_t opened = 0;  // the step of the weights that the model received when the run was opened
+  bool only_reads = false;  // whether this process writes nothing to the run, not even failures
 
   const Batches& the_batches() {
     if (!batches) batches = the_splits().batches(recipe, tokenizers);
@@ -60,9 +63,27 @@ struct Run::Data {
   void make_first_trainer();
   /// Throws FileError if another process has continued the training of the run since this trainer was made.
   void check_last_checkpoint() const;
-  /// Flushes the metrics up to the trainer's step. Then saves a checkpoint of this step, unless it exists. If the run
-  /// has been moved or deleted in the meantime, the error says so, whichever call failed.
-  void save(std::optional<train::Metrics>& metrics, const Trainer::Callbacks& callbacks);
+  /// The lines that rank 0 appends while it trains.
+  struct Lines {
+    Lines(const std::string& directory, const Trainer& trainer, const train::LedgerSession& session)
+        : metrics(path_in(directory, train::metrics_file), trainer.step(), trainer.evaluated_step()),
+          ledger(directory, session) {}
+    train::Metrics metrics;
+    train::Ledger ledger;
+  };
+  /// Opens the lines for a training from the trainer's step.
+  void open(std::optional<Lines>& lines);
+  /// Flushes the lines up to the trainer's step. Then saves a checkpoint of this step, unless it exists. If the run has
+  /// been moved or deleted in the meantime, the error says so, whichever call failed.
+  void save(std::optional<Lines>& lines, const Trainer::Callbacks& callbacks);
+  /// Returns the digest of the weights that the training changes.
+  std::string weights_digest();
+  /// Returns what the ledger says about this process and the data.
+  train::LedgerSession session();
+  /// Returns the ledger's entry about the checkpoint of the trainer's step, whose files are in `folder`.
+  train::LedgerCheckpoint entry_of(const std::string& folder);
+
+  struct Verifier;  // in verify.cpp
 
   // Using the model
   Evaluation evaluated(const Batches& on);

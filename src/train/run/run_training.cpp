@@ -1,5 +1,10 @@
 // Trains runs, and makes the first updates of recipes without a run.
+#include <string_view>
+
+#include "base/files/encodings.hpp"
+#include "base/threads/instruction_set.hpp"
 #include "ranks/rank_group.hpp"
+#include "tape/tape_json.hpp"
 #include "train/run/checkpoint.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
@@ -9,8 +14,10 @@ namespace xtape {
 Trainer Run::Data::new_trainer() {
   if (group.size() > 1) train::check_agreement(group, the_splits());
   TrainerOptions options = recipe.trainer;
-  options.capsule = failures().capsule;
-  options.failed_play = failures().play;
+  if (!only_reads) {
+    options.capsule = failures().capsule;
+    options.failed_play = failures().play;
+  }
   return Trainer(*model, the_batches(), options);
 }
 
@@ -54,18 +61,58 @@ void Run::Data::check_last_checkpoint() const {
                     std::to_string(train::step_of_checkpoint(found.back())) + ": open it again");
 }
 
-void Run::Data::save(std::optional<train::Metrics>& metrics, const Trainer::Callbacks& callbacks) {
+std::string Run::Data::weights_digest() {
+  std::vector<std::string_view> arrays;
+  const auto add = [&](const Array& array) {
+    arrays.emplace_back(static_cast<const char*>(array.data()), array.bytes());
+  };
+  for (const Store::Entry& weight : trainer->trained()) add(weight.value);
+  if (!updated) updated = train::updated_weights(*model, recipe.trainer);
+  for (const std::string& name : *updated) add(model->weights().at(name));
+  return digest_of(arrays, recipe.trainer.threads);
+}
+
+train::LedgerSession Run::Data::session() {
+  train::LedgerSession session;
+  session.version = XTAPE_VERSION;
+  session.instruction_set = name_of(instruction_set());
+  session.data = hexadecimal(the_splits().checksum());
+  for (const Recipe::Data::Files* split : {&recipe.data.training, &recipe.data.validation, &recipe.data.test})
+    for (const std::vector<std::string>& part : *split)
+      for (const std::string& file : part)
+        session.data_files.emplace_back(file, is_plain_file(file) ? digest_of_file(file) : "");
+  return session;
+}
+
+train::LedgerCheckpoint Run::Data::entry_of(const std::string& folder) {
+  return {trainer->step(), weights_digest(), train::digests_in(folder)};
+}
+
+void Run::Data::save(std::optional<Lines>& lines, const Trainer::Callbacks& callbacks) {
   if (lock) lock->check();
   if (trainer->step() == saved) return;
   try {
-    if (metrics) metrics->flush();
-    trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()));
+    if (lines) lines->metrics.flush();
+    trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()),
+                  [&](const std::string& folder) { lines->ledger.add(entry_of(folder)); });
     saved = trainer->step();
     if (is_first()) train::remove_old_checkpoints(checkpoints(), recipe.keep, trainer->best_step(), callbacks.warning);
   } catch (const FileError&) {
     if (lock) lock->check();
     throw;
   }
+}
+
+void Run::Data::open(std::optional<Lines>& lines) {
+  const std::int64_t step = trainer->step();
+  train::LedgerSession begun = session();
+  begun.step = step;
+  begun.weights = weights_digest();
+  begun.files = train::digests_in(directory);
+  lines.emplace(directory, *trainer, begun);
+  // A run of an earlier version, which kept no ledger, or a crash in its middle.
+  const std::string checkpoint = checkpoints() + "/" + train::checkpoint_name(step);
+  if (!lines->ledger.has_checkpoint(step) && path_exists(checkpoint)) lines->ledger.add(entry_of(checkpoint));
 }
 
 Trainer& Run::trainer() {
@@ -87,15 +134,19 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   // Written before the first update with the settings, so that no checkpoint has other settings than the recipe says.
   if (d.is_first())
     d.own_recipe = d.recipe.text = train::write_changes(d.directory, d.own_recipe, d.recipe.text, the_trainer.step());
-  std::optional<train::Metrics> metrics;
-  if (d.is_first()) metrics.emplace(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
+  std::optional<Run::Data::Lines> lines;
+  if (d.is_first()) d.open(lines);
   Trainer::Callbacks own = callbacks;
   own.step = [&](const StepReport& report) {
-    if (metrics) metrics->add(report);
+    if (lines) {
+      lines->metrics.add(report);
+      const bool digest = report.step % train::digest_every == 0;
+      lines->ledger.add(report.step, train::LedgerUpdate::of(report), digest ? d.weights_digest() : "");
+    }
     if (callbacks.step) callbacks.step(report);
   };
   own.statistics = [&](std::int64_t step, const std::vector<ModuleStatistics>& statistics) {
-    if (metrics) metrics->add(step, statistics);
+    if (lines) lines->metrics.add(step, statistics);
     if (callbacks.statistics) callbacks.statistics(step, statistics);
   };
   std::int64_t epoch = the_trainer.epoch();
@@ -107,7 +158,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
       if (interrupted && d.group.size() == 1) throw train::Interruption();
     });
     if (d.group.any(interrupted)) throw train::Interruption();
-    if (metrics) metrics->add(evaluation);
+    if (lines) lines->metrics.add(evaluation);
     d.saved = -1;  // the result belongs to the checkpoint of this step, so an existing checkpoint is written again
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
@@ -117,7 +168,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     epoch = the_trainer.epoch();
     const bool due = (every > 0 && the_trainer.step() % every == 0) || (epoch_over && d.recipe.checkpoint_epochs);
     const bool asked = d.group.any(callbacks.save && callbacks.save());
-    if (due || asked) d.save(metrics, callbacks);
+    if (due || asked) d.save(lines, callbacks);
     return callbacks.stop && callbacks.stop();
   };
   bool finished = false;
@@ -126,13 +177,13 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     finished = the_trainer.fit(d.recipe.fit, own);
   } catch (const EvaluationError& error) {  // the updates before the evaluation are valid
     try {
-      d.save(metrics, callbacks);
+      d.save(lines, callbacks);
     } catch (const Error& also) {
       throw EvaluationError(error.what() + std::string("\n") + also.what());
     }
     throw;
   }
-  d.save(metrics, callbacks);
+  d.save(lines, callbacks);
   return finished;
 }
 

@@ -268,7 +268,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
   return true;
 }
 
-void Trainer::save(const std::string& path) const {
+void Trainer::save(const std::string& path, const std::function<void(const std::string& folder)>& complete) const {
   Data& d = *data_;
   const Store carried = d.plays.gather_carried(d.state.cursor, d.group);
   if (d.group.rank() != 0) {
@@ -276,7 +276,7 @@ void Trainer::save(const std::string& path) const {
     return;
   }
   train::write_checkpoint(
-      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried);
+      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried, complete);
 }
 
 void Trainer::load(const std::string& path) {
