@@ -121,7 +121,7 @@ bool same_trainings(const DiffArguments& arguments) {
     if (has_ledger(arguments.first.what) && has_ledger(arguments.second))
       same = same_ledgers(arguments.first.what, arguments.second) && same;
     else
-      std::printf("a run of an earlier version has no ledger: the losses are not compared\n");
+      std::printf("a run has no ledger: the losses are not compared\n");
     same = same_weights(arguments.first.what, arguments.second) && same;
   }
   return same;

@@ -99,6 +99,25 @@ TEST_CASE("the checksum is XXH3-64 over the XXH3-64s of the pieces") {
   CHECK(checksum_of(nullptr, 0) == 0x2D06800538D394C2U);
 }
 
+TEST_CASE("a digest is that of the parts' lengths and bytes, for any number of threads") {
+  std::string bytes((3 << 20) + 5, 'x');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i >> 7);
+  const std::string digest = digest_of({bytes});
+  CHECK(digest_of({}) == "99aa06d3014798d86001c324468d497f");  // XXH3-128 of nothing, as published with the algorithm
+  for (const int threads : {1, 2, 5}) CHECK(digest_of({bytes}, threads) == digest);
+  DamagedFile scratch;
+  scratch.write(bytes);
+  CHECK(digest_of_file(scratch.path) == digest);
+  const std::string_view all = bytes;
+  CHECK(digest_of({all.substr(0, 1 << 20), all.substr(1 << 20)}) != digest);
+  CHECK(digest_of({all, ""}) != digest);
+  for (const std::size_t at : {std::size_t{0}, std::size_t{2} << 20, bytes.size() - 1}) {
+    std::string changed = bytes;
+    changed[at] ^= 1;
+    CHECK(digest_of({changed}) != digest);
+  }
+}
+
 TEST_CASE("a file without checksums is read; one with a missing or malformed checksum is refused") {
   DamagedFile scratch;
   Store store;

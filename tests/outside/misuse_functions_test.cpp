@@ -82,6 +82,7 @@ std::vector<Row> rows_of_functions(World& w) {
          Model model = Model::parse(small_model);
          generate_batch(model, {{1}}, with(&GenerateOptions::tokens, 1), {});
        }},
+      {"save", "no function", "", [] {}},    // Trainer::save, whose function may be empty
       {"record", "no function", "", [] {}},  // a virtual function of FileBlock, which the library calls
       {"apply", "no shape rule", "own: ",
        [&w] {

@@ -249,6 +249,17 @@ std::vector<Row> rows_of_trainers(World& w) {
       {"Run::prompt", "moved", gone, [=] { run()->prompt("a"); }},
       {"Run::trainer", "moved", gone, [=] { static_cast<void>(run()->trainer()); }},
       {"Run::train", "moved", gone, [=] { run()->train(); }},
+      {"Run::verify", "no such folder", "/nowhere is not a run", [] { Run::verify("/nowhere"); }},
+      {"Run::verify", "not trained", "has no ledger.jsonl",
+       [&w] {
+         w.run();
+         Run::verify(w.folder / "run");
+       }},
+      {"Run::verify", "no such update", "has no update -1",
+       [&w] {
+         w.run().train();
+         Run::verify(w.folder / "run", {.updates = {-1}});
+       }},
       {"Run::evaluate", "moved", gone, [=] { run()->evaluate(); }},
       {"Run::evaluate", "no test split", "test", [&w] { w.run().evaluate(true); }},
       {"Run::evaluate", "no pairs", "is not sentence pairs", [&w] { w.run().evaluate({"a"}, {"b"}); }},

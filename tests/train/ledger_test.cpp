@@ -167,8 +167,8 @@ TEST_CASE("what differs from the ledger is named") {
                   const char digit = text[text.find(update) + update.size()];
                   replace(run + "/ledger.jsonl", update + digit, update + (digit == '3' ? '4' : '3'));
                 })
-            .ends_with("ledger.jsonl, lines 13 to 18: the digest in line 18 is of another text: somebody has changed "
-                       "the ledger"));
+            .ends_with("ledger.jsonl, lines 13 to 18: the digest in line 18 is of another text: the ledger has "
+                       "been changed"));
   CHECK(changed("line", [&](const std::string& run) {
           replace(run + "/ledger.jsonl", update, "{\"update\":99,\"loss\":\"");
         }).find("lines 13 to 18") != std::string::npos);
@@ -235,8 +235,8 @@ TEST_CASE("a run of an earlier version has no ledger; a resumed training begins 
   const std::string run = trained(directory);
   fs::remove(run + "/ledger.jsonl");
   CHECK_THROWS_WITH_AS(verified(run),
-                       (run + " has no ledger.jsonl: an earlier version of xtape has trained it; a "
-                              "resumed training begins a ledger")
+                       (run + " has no ledger.jsonl: it was not trained, or by an earlier version of "
+                              "xtape; a further training begins a ledger")
                            .c_str(),
                        FileError);
   CHECK(Run::resume(run, {{"steps", "50"}}).train());

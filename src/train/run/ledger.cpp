@@ -146,7 +146,7 @@ LedgerContent read_ledger(const std::string& path) {
   const std::string file = path_in(path, ledger_file);
   if (!path_exists(file))
     throw FileError(path + " has no " + ledger_file +
-                    ": an earlier version of xtape has trained it; a resumed training begins a ledger");
+                    ": it was not trained, or by an earlier version of xtape; a further training begins a ledger");
   return read_ledger(file);
 }
 
@@ -162,7 +162,7 @@ std::string broken_seal(const std::string& path) {
     if (sealed_line(unsealed, *bare) + "\n" != line)
       found = path + ", " + (first == number ? "line " : "lines " + std::to_string(first) + " to ") +
               std::to_string(number) + ": the digest in line " + std::to_string(number) +
-              " is of another text: somebody has changed the ledger";
+              " is of another text: the ledger has been changed";
     unsealed = line;
     first = number + 1;
   });

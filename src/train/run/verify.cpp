@@ -9,6 +9,7 @@
 #include "base/files/files.hpp"
 #include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
+#include "base/threads/instruction_set.hpp"
 #include "tape/tape_json.hpp"
 #include "train/run/checkpoint.hpp"
 #include "train/run/run_state.hpp"
@@ -48,8 +49,8 @@ std::vector<std::string> different(const train::FileDigests& ours, const train::
   std::vector<std::string> names;
   for (const auto& each : theirs)
     if (!contains(ours, each)) names.push_back(each.first);
-  for (const auto& [name, digest] : ours)
-    if (std::ranges::none_of(theirs, [&](const auto& each) { return each.first == name; })) names.push_back(name);
+  for (const auto& each : ours)
+    if (!contains(theirs, each) && !contains(names, each.first)) names.push_back(each.first);
   return names;
 }
 }  // namespace
@@ -178,13 +179,13 @@ void Run::Data::Verifier::check_checkpoint(std::int64_t step) {
 void Run::Data::Verifier::check_data(const Stretch& stretch) {
   const LedgerSession now = run_->data_->session();
   if (now.data == stretch.session.data) return;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < now.data_files.size(); ++i) {
-    const bool known = i < stretch.session.data_files.size() && !now.data_files[i].second.empty();
-    if (!known || now.data_files[i].second != stretch.session.data_files[i].second)
-      names.push_back(now.data_files[i].first);
-  }
-  differ(joined(names) + (names.size() == 1 ? " differs" : " differ") +
+  const train::FileDigests& theirs = stretch.session.data_files;
+  std::vector<std::string> names;  // files without a digest, such as folders and pipes, may differ
+  for (std::size_t i = 0; i < now.data_files.size(); ++i)
+    if (const auto& [name, digest] = now.data_files[i];
+        i >= theirs.size() || digest.empty() || digest != theirs[i].second)
+      names.push_back(name);
+  differ((names.empty() ? "the data" : joined(names)) + (names.size() > 1 ? " differ" : " differs") +
          " from the ledger: the data was another one during the training");
 }
 
@@ -196,6 +197,9 @@ void Run::Data::Verifier::open(const Stretch& stretch) {
   run_.emplace(Run::open(directory_, settings));
   run_->data_->only_reads = true;
   opened_ = &stretch;
+  const std::string trained = "xtape " + stretch.session.version + " on " + stretch.session.instruction_set;
+  const std::string here = "xtape " XTAPE_VERSION " on " + std::string(name_of(instruction_set()));
+  if (trained != here) tell("trained by " + trained + ", replayed by " + here);
 }
 
 void Run::Data::Verifier::start(std::int64_t step) {
