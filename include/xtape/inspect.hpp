@@ -29,10 +29,9 @@ RecordedPlay recorded_play(const Player& player, const std::vector<Feed>& feeds,
 /// another number of arguments.
 RecordedPlay recorded_call(const Player& player, const ArraysOrNumbers& arguments, std::uint64_t step = 0);
 
-/// Writes a complete play to the folder `path`: a saved tape (Tape::save), the arrays of its inputs, and seed, step and
-/// precision. `outputs` are the names of the outputs. The saved play gives the same bits on any machine with the same
-/// instruction set. Replaces a saved play at `path`, but nothing else. Throws FileError if the folder cannot be
-/// written, Error if the numbers of names and outputs differ.
+/// Writes a complete play to the folder `path`: a saved tape (Tape::save), the arrays of its inputs, and seed, step,
+/// precision and bits. `outputs` are the names of the outputs. Replaces a saved play at `path`, but nothing else.
+/// Throws FileError if the folder cannot be written, Error if the numbers of names and outputs differ.
 void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs, const std::string& path);
 struct SavedPlay {
   RecordedPlay play;
@@ -117,6 +116,7 @@ struct Capsule {
   std::string version, instruction_set;
   std::uint64_t seed = 0, step = 0;
   Precision precision = Precision::float32;
+  Bits bits = Bits::usual;
 
   /// Writes a saved tape (Tape::save) and the file capsule.json to the folder `path`. Replaces a capsule at `path`, but
   /// nothing else. Throws FileError.

@@ -57,6 +57,7 @@ struct PlayerOptions {
   int threads = 0;         ///< 0 means omp_get_max_threads(). Results do not depend on the number of threads.
   std::uint64_t seed = 0;  ///< Determines the numbers of all random ops.
   Precision precision = Precision::float32;  ///< The precision of products of float32 arrays.
+  Bits bits = Bits::usual;                   ///< Whether results have the same bits on every processor.
   Passes passes = {};
   std::vector<Carry> carries = {};             ///< The carried states. Tape::states() returns those of caches.
   std::shared_ptr<Arena> arena = {};           ///< Null: the player has its own arena.
@@ -206,9 +207,10 @@ class Executable {
 };
 /// Plans the computation of `outputs` and the carries of `options`, and makes the kernels. Throws Error if there are no
 /// outputs and no carries, an input is carried twice, or an op has an empty kernel. Throws Error with the op of the
-/// largest buffer if the plan needs more memory than the process can have. Throws MemoryError if the plan needs more
-/// than PlayerOptions::memory, HandleError if a var is stale or belongs to another tape, ShapeError if the types of a
-/// carry differ.
+/// largest buffer if the plan needs more memory than the process can have. Throws Error with Bits::same if the
+/// precision, an op or the processor does not allow it. Throws MemoryError if the plan needs more than
+/// PlayerOptions::memory, HandleError if a var is stale or belongs to another tape, ShapeError if the types of a carry
+/// differ.
 Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
 
 /// Computes the outputs of an executable. A player has the memory for one play at a time, the outputs and carries of

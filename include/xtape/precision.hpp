@@ -1,4 +1,4 @@
-/// The precision of matrix products.
+/// The precision of matrix products, and the promise that results have the same bits on every processor.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,17 @@ enum class Precision : std::uint8_t {
 const char* name_of(Precision precision);  ///< "float32", "bf16x3", "bf16".
 /// The inverse of name_of. Throws Error with a list of the valid names.
 Precision precision_named(const std::string& name);
+
+/// Whether results have the same bits on every processor with fused multiply-adds (x86-64 with AVX2, AArch64).
+/// docs/explanation/bits.md says what this covers.
+enum class Bits : std::uint8_t {
+  usual,  ///< The same, as far as the precision, the ops and the processor allow.
+  same,   ///< The same. Planning throws Error if precision, an op or the processor does not allow it.
+  fast,   ///< Those of the processor's fastest units: products of float32 use the matrix unit (AMX).
+};
+
+const char* name_of(Bits bits);  ///< "usual", "same", "fast".
+/// The inverse of name_of. Throws Error with a list of the valid names.
+Bits bits_named(const std::string& name);
 
 }  // namespace xtape

@@ -103,7 +103,8 @@ struct TrainerOptions {
   std::shared_ptr<Communicator> communicator = {};
   /// The precision of matrix products in updates. Weights and moments stay float32.
   Precision precision = Precision::float32;
-  double clip = 0;  ///< The global norm to which gradients are clipped. 0 means no clipping.
+  Bits bits = Bits::usual;  ///< Whether updates have the same bits on every processor.
+  double clip = 0;          ///< The global norm to which gradients are clipped. 0 means no clipping.
   /// Private training. The batches must be draws of rows (Batches::draws), and each draw must consist of `accumulate`
   /// batches. The loss of an update is then the mean over rows of each row's mean loss. Gradients are divided by the
   /// expected number of rows.

@@ -93,11 +93,13 @@ bool same_plays(const std::string& first_path, const std::string& second_path) {
     std::cout << "the same tapes; input '" << name << "' has other elements\n";
     return false;
   }
-  if (first.options.precision != second.options.precision) {
-    std::cout << "the same tapes and inputs; the precision of products is " << name_of(first.options.precision)
-              << ", and " << name_of(second.options.precision) << '\n';
+  const auto same = [](const char* what, auto ours, auto theirs) {
+    if (ours == theirs) return true;
+    std::cout << "the same tapes and inputs; " << what << ' ' << name_of(ours) << ", and " << name_of(theirs) << '\n';
     return false;
-  }
+  };
+  if (!same("the precision of products is", first.options.precision, second.options.precision)) return false;
+  if (!same("the bits are", first.options.bits, second.options.bits)) return false;
   if (first.options.seed == second.options.seed && first.step == second.step) return true;
   std::cout << "the same tapes and inputs; the random numbers differ: seed " << first.options.seed << ", step "
             << first.step << ", and seed " << second.options.seed << ", step " << second.step << '\n';

@@ -70,6 +70,7 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   PlayerOptions playing;
   if (threads > 0) playing.threads = static_cast<int>(threads);
   if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);
+  if (!inference.bits.empty()) playing.bits = bits_named(inference.bits);
   model_->set_player_options(16, playing);
   const std::vector<FunctionInput>& inputs = model_->signature("logits").inputs;
   const bool translates = std::ranges::any_of(inputs, [](const FunctionInput& each) { return each.name == "source"; });

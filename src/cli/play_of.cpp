@@ -63,11 +63,13 @@ void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
   add_threads(command, arguments.threads);
   command.add_option("--precision", arguments.precision, "Round the operands of products to this precision")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
+  add_bits(command, arguments.bits);
 }
 
 void set_options(const PlayArguments& arguments, RecordedPlay& play) {
   if (arguments.threads > 0) play.options.threads = arguments.threads;
   if (!arguments.precision.empty()) play.options.precision = precision_named(arguments.precision);
+  if (!arguments.bits.empty()) play.options.bits = bits_named(arguments.bits);
   play.options.seed = arguments.seed.value_or(play.options.seed);
   play.step = arguments.step.value_or(play.step);
 }

@@ -25,7 +25,7 @@ struct PlayArguments {
   std::vector<std::string> set;             ///< Settings of a recipe or run.
   std::optional<std::uint64_t> seed, step;  ///< For a tape from a file: the seed and the random step.
   int threads = 0;
-  std::string precision;
+  std::string precision, bits;
 };
 /// Returns the tape of the file `path`. For an ONNX model, the arguments give the sizes.
 SavedTape tape_at(const std::string& path, const PlayArguments& arguments);
@@ -42,7 +42,7 @@ RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool
 RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, const Store& inputs);
 /// Returns feeds with the arrays of the play's inputs.
 std::vector<Feed> feeds_of(const RecordedPlay& play);
-/// Sets threads and precision from the arguments.
+/// Sets threads, precision, bits, seed and step from the arguments.
 void set_options(const PlayArguments& arguments, RecordedPlay& play);
 
 }  // namespace xtape::cli

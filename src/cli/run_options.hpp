@@ -42,16 +42,27 @@ inline Run open_run(const std::string& directory, const std::string& checkpoint)
 struct InferenceArguments {
   std::string weights;    ///< A dtype. If empty, weights keep the dtype of the files.
   std::string precision;  ///< If empty, the precision of the recipe, or float32 for a folder.
+  std::string bits;       ///< If empty, the bits of the recipe, or usual for a folder.
   std::string adapter;    ///< A folder of adapters for a model folder; may be empty.
 
   /// Returns the dtype in which weights are stored.
   Dtype dtype(Dtype in_files) const { return weights.empty() ? in_files : dtype_named(weights); }
   std::vector<Setting> settings() const {
-    return precision.empty() ? std::vector<Setting>() : std::vector<Setting>{{"precision", precision}};
+    std::vector<Setting> given;
+    if (!precision.empty()) given.push_back({"precision", precision});
+    if (!bits.empty()) given.push_back({"bits", bits});
+    return given;
   }
 };
 
-/// Adds --weights, --precision and --adapter.
+/// Adds --bits.
+inline void add_bits(CLI::App& command, std::string& bits) {
+  add_option(command, "--bits", bits,
+             "same: the same bits on every processor, or an error; fast: those of this one's fastest units")
+      ->check(CLI::IsMember({"usual", "same", "fast"}));
+}
+
+/// Adds --weights, --precision, --bits and --adapter.
 inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
   add_option(command, "--weights", arguments.weights,
              "Store the weights of products as this dtype (default: as the files do)")
@@ -59,6 +70,7 @@ inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
   add_option(command, "--precision", arguments.precision,
              "Round the operands of products to this precision (default: the recipe's; of a folder, float32)")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
+  add_bits(command, arguments.bits);
   add_option(command, "--adapter", arguments.adapter,
              "For a model folder: a folder of low-rank adapters, as PEFT writes them");
 }

@@ -213,6 +213,7 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Un
   capsule.seed = plays.options().seed;
   capsule.step = plays.step();
   capsule.precision = plays.options().precision;
+  capsule.bits = plays.options().bits;
   capsule.failure = described(program, failing, causes, steps);
   if (node.op->is_source()) {
     capsule.tape = program.tape.blank();

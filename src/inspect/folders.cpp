@@ -60,23 +60,30 @@ const FolderKind& plays() {
 }
 
 /// The keys of a play's settings.
-const std::vector<std::string> settings = {"xtape", "instruction_set", "seed", "step", "precision"};
+const std::vector<std::string> settings = {"xtape", "instruction_set", "seed", "step", "precision", "bits"};
 
 void add_settings(Json& json, const std::string& version, const std::string& set, std::uint64_t seed,
-                  std::uint64_t step, Precision precision) {
+                  std::uint64_t step, Precision precision, Bits bits) {
   json["xtape"] = version;
   json["instruction_set"] = set;
   json["seed"] = hexadecimal(seed);
   json["step"] = hexadecimal(step);
   json["precision"] = name_of(precision);
+  json["bits"] = name_of(bits);
 }
 
-Precision precision_of(const JsonNode& json) {
-  try {
-    return precision_named(json.text());
-  } catch (const Error& error) {
-    json.fail(error.what());
-  }
+/// Reads the precision and the bits of a play. Files of older versions do not name the bits.
+void read_precision(const JsonNode& play, Precision& precision, Bits& bits) {
+  const auto read = [&](const char* key, auto& value, auto named) {
+    const JsonNode json = play.at(key);
+    try {
+      value = named(json.text());
+    } catch (const Error& error) {
+      json.fail(error.what());
+    }
+  };
+  read("precision", precision, precision_named);
+  if (play.has("bits")) read("bits", bits, bits_named);
 }
 
 // What capsule.json says about a failure. The fields of each struct are named once, to write and to read them.
@@ -160,7 +167,7 @@ void Capsule::save(const std::string& path) const {
   capsules().check_replaceable(path, "capsule");
   Json json = capsules().begun();
   json["failure"] = written(failure);
-  add_settings(json["play"], version, instruction_set, seed, step, precision);
+  add_settings(json["play"], version, instruction_set, seed, step, precision, bits);
   json["digests"] = Json::array();
   for (const std::uint64_t digest : digests) json["digests"].push_back(hexadecimal(digest));
   const TapeText text = text_of(tape, outputs);
@@ -186,7 +193,7 @@ Capsule Capsule::load(const std::string& path) {
   capsule.instruction_set = play.at("instruction_set").text();
   capsule.seed = bits_of(play.at("seed"));
   capsule.step = bits_of(play.at("step"));
-  capsule.precision = precision_of(play.at("precision"));
+  read_precision(play, capsule.precision, capsule.bits);
   return capsule;
 }
 
@@ -202,7 +209,8 @@ void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs
   NamedVars named;
   for (std::size_t i = 0; i < outputs.size(); ++i) named.add(outputs[i], play.outputs[i]);
   Json json = plays().begun();
-  add_settings(json, XTAPE_VERSION, name_of(instruction_set()), play.options.seed, play.step, play.options.precision);
+  add_settings(json, XTAPE_VERSION, name_of(instruction_set()), play.options.seed, play.step, play.options.precision,
+               play.options.bits);
   const TapeText text = text_of(play.tape, named);
   write_folder(path, [&](const std::string& beside) {
     write_saved_tape(beside, text);
@@ -226,7 +234,7 @@ SavedPlay load_play(const std::string& path) {
   play.inputs = read_inputs(path_in(path, inputs_file), saved.inputs);
   play.step = bits_of(root.at("step"));
   play.options.seed = bits_of(root.at("seed"));
-  play.options.precision = precision_of(root.at("precision"));
+  read_precision(root, play.options.precision, play.options.bits);
   return loaded;
 }
 

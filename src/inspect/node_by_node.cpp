@@ -207,6 +207,7 @@ PlayerOptions for_single_nodes(const PlayerOptions& options) {
   single.threads = options.threads;
   single.seed = options.seed;
   single.precision = options.precision;
+  single.bits = options.bits;
   single.passes = Passes::unfused();
   return single;
 }

@@ -14,6 +14,7 @@ RecordedPlay recorded_play(const Capsule& capsule) {
   for (const auto& each : capsule.outputs) play.outputs.push_back(each.value);
   play.options.seed = capsule.seed;
   play.options.precision = capsule.precision;
+  play.options.bits = capsule.bits;
   return play;
 }
 

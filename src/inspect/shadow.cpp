@@ -100,6 +100,7 @@ class Shadow {
     options.threads = like.threads;
     options.seed = like.seed;
     options.precision = like.precision;
+    options.bits = like.bits;
     options.passes = like.passes;
     options.passes.common = false;  // otherwise one cast would serve all readers of a value and stay in memory long
     return options;

@@ -2,7 +2,8 @@
 // tokens, and generation of one token at a time. Prints one JSON line per workload, with the same keys as the benchmark
 // of other frameworks (see scripts/compare.sh).
 //
-// usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--weights DTYPE] [--profile]
+// usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--bits NAME] [--weights DTYPE]
+//                  [--profile]
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ struct Words {
   int threads = 2;
   bool profile = false;
   Precision precision = Precision::float32;
+  Bits bits = Bits::usual;
   Dtype weights = Dtype::float32;  // of generation
 };
 
@@ -107,6 +109,7 @@ void run(const Workload& w, const Words& words) {
   options.threads = words.threads;
   options.profile = words.profile;
   options.precision = words.precision;
+  options.bits = words.bits;
   Player player(tape, outputs, options);
 
   Optimizer optimizer(model.weights(), bench::adamw(), words.threads);
@@ -166,12 +169,14 @@ Words parse(int count, char** arguments) {
       words.profile = true;
     } else if (word == "--precision") {
       words.precision = precision_named(value());
+    } else if (word == "--bits") {
+      words.bits = bits_named(value());
     } else if (word == "--weights") {
       words.weights = dtype_named(value());
     } else {
       throw Error(
-          "usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--weights DTYPE] "
-          "[--profile]");
+          "usage: workloads [--only NAME[,NAME]] [--steps N] [--threads N] [--precision NAME] [--bits NAME] "
+          "[--weights DTYPE] [--profile]");
     }
   }
   if (words.only.empty()) {

@@ -27,6 +27,7 @@ struct Example {
   Example() {
     options.seed = 3;
     options.precision = Precision::bf16x3;
+    options.bits = Bits::fast;
   }
 };
 
@@ -64,6 +65,7 @@ TEST_CASE("a saved play gives the same bits: arrays, draws and precision are kep
   CHECK(loaded.play.step == 17);
   CHECK(loaded.play.options.seed == 3);
   CHECK(loaded.play.options.precision == Precision::bf16x3);
+  CHECK(loaded.play.options.bits == Bits::fast);
   player.play(feeds, 17);
   const std::vector<Array> again = outputs_of(loaded.play);
   for (std::size_t i = 0; i < 2; ++i) {

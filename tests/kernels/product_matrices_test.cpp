@@ -29,6 +29,7 @@ Multiplied multiply(std::int64_t m, std::int64_t k, std::int64_t n, const std::v
                     const std::vector<float>& b, int fixed = -1, Precision precision = Precision::float32) {
   Product product;
   product.precision = precision;
+  product.bits = Bits::fast;
   product.a = Layout::dense({m, k});
   product.b = Layout::dense({k, n});
   product.c = Layout::dense({m, n});
@@ -200,6 +201,26 @@ TEST_CASE("products on the matrix unit are as exact as float32 arithmetic" * nee
       CHECK(done.error > 0);
       CHECK(done.error <= 1.2 * done.error_of_chains);
     }
+}
+
+TEST_CASE("float32 products use the matrix unit only if their bits may differ between processors") {
+  Product product;
+  product.a = product.b = product.c = Layout::dense({96, 96});
+  product.a_axes = "mk";
+  product.b_axes = "kn";
+  product.c_axes = "mn";
+  for (const Bits bits : {Bits::usual, Bits::same}) {
+    product.bits = bits;
+    CHECK(make_product(product).way == ProductWay::tiles);
+  }
+  product.bits = Bits::fast;
+  CHECK(make_product(product).way == (amx::available() ? ProductWay::amx : ProductWay::tiles));
+  product.bits = Bits::same;
+  product.precision = Precision::bf16x3;
+  CHECK_THROWS_WITH_AS(
+      make_product(product),
+      "precision bf16x3 gives other bits on another processor, which bits \"same\" refuses: use precision float32",
+      Error);
 }
 
 TEST_CASE("on the matrix unit a product has the same bits with an operand prepared" * needs_matrix_unit()) {

@@ -2,12 +2,17 @@
 #pragma once
 
 #include "base/threads/instruction_set.hpp"
+#include "kernels/table/kernels.hpp"
 #include "needs.hpp"
 
 namespace xtape {
 
 // doctest calls these functions before `main`. Only `main` skips a suite whose kernels this processor cannot run, so
 // these functions must not call kernels.
+
+inline Needs needs_fused() {
+  return {kernels().fuses, "a processor with fused multiply-adds"};
+}
 
 inline Needs needs_matrix_unit() {
   return {instruction_set() >= InstructionSet::amx, "a processor with a matrix unit (AMX)"};

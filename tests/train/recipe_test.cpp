@@ -159,6 +159,11 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   CHECK(complaint("precision=bf61")
             .find("'precision' must be \"float32\", \"bf16x3\" or \"bf16\", not \"bf61\"; did you mean 'bf16'?") !=
         std::string::npos);
+  CHECK(complaint("bits=sane")
+            .find("'bits' must be \"usual\", \"same\" or \"fast\", not \"sane\"; did you mean 'same'?") !=
+        std::string::npos);
+  CHECK(complaint("bits=same", {"precision=bf16"}).find("'bits' is \"same\", which needs 'precision' \"float32\"") !=
+        std::string::npos);
   for (const std::string name : {"float16", "fp16"})
     CHECK(complaint("precision=" + name).find("in float16, which has no faster products here either; use \"bf16\"") !=
           std::string::npos);

@@ -24,6 +24,7 @@ struct KernelCall : OpCall {
   std::vector<bool> fixed;
   int threads = 1;  ///< The most threads that the kernel may use, including the calling thread.
   Precision precision = Precision::float32;  ///< The precision to which a float32 product may round its operands.
+  Bits bits = Bits::usual;                   ///< With Bits::fast, results may have bits of their own on a processor.
   std::uint64_t seed = 0;  ///< The player's seed. Random kernels combine it with site.key and KernelArguments::step.
 };
 
@@ -103,6 +104,10 @@ struct Lowering {
   /// The inputs whose buffer the first output may reuse if both are dense and have the same shape and element size. The
   /// pointers are then equal. Only for kernels: tile functions may always overwrite an input.
   std::vector<int> overwrites = {};
+
+  /// Why results can have other bits on another processor with fused multiply-adds: "LAPACK computes it". Empty if they
+  /// have the same bits on all. With Bits::same, a player then refuses the op.
+  std::string varies = {};
 
   // Few ops have these.
   Layouts layouts = {};

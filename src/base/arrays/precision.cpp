@@ -10,6 +10,16 @@ namespace xtape {
 
 namespace {
 constexpr std::array<const char*, 3> precision_names{"float32", "bf16x3", "bf16"};
+constexpr std::array<const char*, 3> bits_names{"usual", "same", "fast"};
+
+/// Returns the value with this name. `valid` says which names there are.
+template <class Value, std::size_t count>
+Value named(const std::array<const char*, count>& names, const std::string& name, const char* valid) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    throw Error(std::string(valid) + ", not '" + name + "'" + did_you_mean(name, {names.begin(), names.end()}));
+  return static_cast<Value>(found - names.begin());
+}
 }  // namespace
 
 const char* name_of(Precision precision) {
@@ -17,11 +27,15 @@ const char* name_of(Precision precision) {
 }
 
 Precision precision_named(const std::string& name) {
-  const auto found = std::ranges::find(precision_names, name);
-  if (found == precision_names.end())
-    throw Error("a precision is float32, bf16x3 or bf16, not '" + name + "'" +
-                did_you_mean(name, {precision_names.begin(), precision_names.end()}));
-  return static_cast<Precision>(found - precision_names.begin());
+  return named<Precision>(precision_names, name, "a precision is float32, bf16x3 or bf16");
+}
+
+const char* name_of(Bits bits) {
+  return bits_names[static_cast<std::size_t>(bits)];
+}
+
+Bits bits_named(const std::string& name) {
+  return named<Bits>(bits_names, name, "bits are usual, same or fast");
 }
 
 }  // namespace xtape

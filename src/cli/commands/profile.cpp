@@ -177,6 +177,7 @@ void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Tra
     std::vector<Setting> settings = parse_settings(arguments.play.set);
     if (arguments.play.threads > 0) settings.push_back({"threads", std::to_string(arguments.play.threads)});
     if (!arguments.play.precision.empty()) settings.push_back({"precision", arguments.play.precision});
+    if (!arguments.play.bits.empty()) settings.push_back({"bits", arguments.play.bits});
     return Recipe::load(arguments.play.what, settings);
   });
   const HostNetwork network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};

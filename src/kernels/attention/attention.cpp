@@ -46,6 +46,7 @@ PlannedProduct matrix_product(const AttentionPlan& plan, std::int64_t m, std::in
   Product product;
   product.dtype = plan.dtype;
   product.precision = plan.precision;
+  product.bits = plan.bits;
   product.narrow = {a.narrow, b.narrow};
   product.a = {{m, l}, {a.strides.row, a.strides.column}, 0};
   product.b = {{l, n}, {b.strides.row, b.strides.column}, 0};

@@ -67,10 +67,11 @@ struct AttentionPlan {
   Loops<9> heads;
 
   Precision precision = Precision::float32;  ///< The precision of the products.
-  double scale = 1;                          ///< The factor of the scores.
-  bool masked = false;                       ///< Whether there is a mask, the last input.
-  double rate = 0;                           ///< The dropout rate of the weights; 0: no dropout.
-  std::uint64_t key = 0;                     ///< The key of the dropout's random stream.
+  Bits bits = Bits::usual;
+  double scale = 1;       ///< The factor of the scores.
+  bool masked = false;    ///< Whether there is a mask, the last input.
+  double rate = 0;        ///< The dropout rate of the weights; 0: no dropout.
+  std::uint64_t key = 0;  ///< The key of the dropout's random stream.
   int threads = 1;
 };
 

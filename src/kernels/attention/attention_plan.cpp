@@ -61,6 +61,7 @@ AttentionPlan plan_of_attention(const KernelForm& form, bool gradient) {
   plan.key = RandomStream::key_of(form.seed, std::bit_cast<std::uint64_t>(form.get<std::int64_t>("draws")));
   plan.threads = form.threads;
   plan.precision = form.precision;
+  plan.bits = form.bits;
   return plan;
 }
 

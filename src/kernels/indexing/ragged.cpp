@@ -99,9 +99,17 @@ Kernel product(const KernelForm& form, const char* equation, const std::vector<L
   if (adds) inputs.push_back(typed(dtype, c)), in.push_back(c);
   Attributes attributes;
   attributes.set("equation", std::string(equation));
-  return kernels().make(
-      adds ? "einsum_add" : "einsum",
-      {inputs, {typed(dtype, c)}, attributes, in, {c}, {}, form.threads, form.precision, form.seed, form.site});
+  return kernels().make(adds ? "einsum_add" : "einsum", {inputs,
+                                                         {typed(dtype, c)},
+                                                         attributes,
+                                                         in,
+                                                         {c},
+                                                         {},
+                                                         form.threads,
+                                                         form.precision,
+                                                         form.bits,
+                                                         form.seed,
+                                                         form.site});
 }
 
 /// A product planned for a number of rows.

@@ -35,9 +35,8 @@ void reserve_blas() {
   if (threads <= reserved) return;
   const std::size_t bytes = static_cast<std::size_t>(threads - reserved) * blas_buffer;
   if (!can_map(bytes))
-    throw OutOfMemory("out of memory: products on " + std::to_string(threads) +
-                      (threads == 1 ? " thread" : " threads") + " need " + bytes_text(bytes) +
-                      " of address space for OpenBLAS, and " + memory_left_text() +
+    throw OutOfMemory("out of memory: LAPACK on " + std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
+                      " needs " + bytes_text(bytes) + " of address space for OpenBLAS, and " + memory_left_text() +
                       (threads == 1 ? "" : "; fewer threads need less"));
   if (blas_memory_alloc != nullptr && blas_memory_free != nullptr) {
     std::vector<void*> buffers;

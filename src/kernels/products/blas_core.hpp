@@ -15,7 +15,7 @@ std::string blas_description();
 /// on processors other than x86-64.
 std::string blas_kernels_for(InstructionSet set);
 
-/// Gives OpenBLAS the memory for a product on each thread that this process uses (most_threads_so_far). OpenBLAS
+/// Gives OpenBLAS the memory for a call on each thread that this process uses (most_threads_so_far). OpenBLAS
 /// retries forever if the system refuses memory. This function throws Error instead if the memory is not available.
 void reserve_blas();
 

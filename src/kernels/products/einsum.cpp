@@ -22,6 +22,7 @@ Product product_of(const KernelForm& form, bool accumulate) {
   product.accumulate = accumulate;
   product.threads = form.threads;
   product.precision = form.precision;
+  product.bits = form.bits;
   if (!form.fixed.empty()) product.fixed = form.fixed[1] ? 1 : form.fixed[0] ? 0 : -1;
   return product;
 }

@@ -47,11 +47,14 @@ const char* name_of(ProductWay way) {
 }
 
 /// Returns the implementation of matrix products. Only tiles read narrow operands (Product::narrow) without a
-/// conversion beforehand.
+/// conversion beforehand. The units for bfloat16 sum in another order, so a product of precision float32 uses one only
+/// if its bits may differ between processors.
 template <class T>
 ProductWay way_of(const Product& product, const GemmPlan& plan) {
   if constexpr (std::is_same_v<T, float>) {
-    if (!any(plan.narrow) && amx_suits(plan, product.precision)) return ProductWay::amx;
+    const bool rounds = product.precision != Precision::float32;
+    if ((rounds || product.bits == Bits::fast) && !any(plan.narrow) && amx_suits(plan, product.precision))
+      return ProductWay::amx;
     if (product.precision == Precision::bf16 && bfloat16_tiles_suit(plan)) return ProductWay::bfloat16_tiles;
   }
   return ProductWay::tiles;
@@ -210,6 +213,9 @@ PlannedProduct nothing_to_add(const Product& product) {
 }  // namespace
 
 PlannedProduct make_product(const Product& given) {
+  if (given.bits == Bits::same && given.precision != Precision::float32 && given.dtype == Dtype::float32)
+    throw Error("precision " + std::string(name_of(given.precision)) +
+                " gives other bits on another processor, which bits \"same\" refuses: use precision float32");
   Product product = given;
   if (terms_of(product) < worth_sharing) product.threads = 1;
   for (const Layout* layout : {&product.a, &product.b, &product.c})

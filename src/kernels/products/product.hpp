@@ -27,6 +27,7 @@ struct Product {
   std::string a_axes, b_axes, c_axes;
   /// The precision of float32 products. Products of few rows and a matrix are always computed in float32.
   Precision precision = Precision::float32;
+  Bits bits = Bits::usual;  ///< With Bits::fast, the matrix unit computes float32 products, too.
   bool accumulate = false;  ///< Whether to add to c instead of overwriting it.
   int threads = 1;
   /// The dtypes of a and b if they are narrow. The product converts their elements to float32 while reading them.

@@ -24,6 +24,7 @@ struct LogitsProduct {
   bool classes_first = true;  ///< Whether the weight is [classes, terms]. If false, it is [terms, classes].
   bool biased = false;
   Precision precision = Precision::float32;  ///< The precision of the products.
+  Bits bits = Bits::usual;
   int threads = 1;
 };
 
@@ -51,6 +52,7 @@ PlannedProduct planned(const LogitsProduct& given, const LogitsOperand& a, const
   product.c_axes = c.axes;
   product.accumulate = accumulate;
   product.precision = given.precision;
+  product.bits = given.bits;
   product.threads = given.threads;
   return make_product(product);
 }
@@ -177,6 +179,7 @@ Kernel make_product_cross_entropy(const KernelForm& form) {
   product.terms = form.shape(0).back();
   product.biased = form.inputs.size() > 3;
   product.precision = form.precision;
+  product.bits = form.bits;
   product.threads = form.threads;
   return with_floating(form.dtype(0), [&](auto scalar) {
     return with_index(form.dtype(2), [&](auto target) {

@@ -21,6 +21,7 @@ class Squares {
  public:
   explicit Squares(const KernelForm& form)
       : threads_(form.threads),
+        bits_(form.bits),
         examples_(form.shape(0)[0]),
         channels_(form.shape(0)[1]),
         height_(form.shape(0)[2]),
@@ -131,6 +132,7 @@ class Squares {
     product.b_axes = "eco";
     product.c_axes = "eto";
     product.fixed = fixed;
+    product.bits = bits_;
     return make_product(product);
   }
 
@@ -245,6 +247,7 @@ class Squares {
   }
 
   int threads_;
+  Bits bits_;
   std::int64_t examples_, channels_, height_, width_;  // of x
   std::int64_t results_, rows_, columns_;              // of y
   bool adjoint_;

@@ -19,6 +19,7 @@ class Lines {
  public:
   explicit Lines(const KernelForm& form)
       : threads_(form.threads),
+        bits_(form.bits),
         examples_(form.shape(0)[0]),
         channels_(form.shape(0)[1]),
         length_(form.shape(0)[2]),
@@ -145,6 +146,7 @@ class Lines {
     product.b_axes = "epco";
     product.c_axes = "eto";
     product.fixed = fixed;
+    product.bits = bits_;
     return make_product(product);
   }
 
@@ -234,6 +236,7 @@ class Lines {
   }
 
   int threads_;
+  Bits bits_;
   std::int64_t examples_, channels_, length_;  // of x
   std::int64_t results_, places_;              // of y
   std::int64_t window_, ahead_;                // elements of a window; zeros before x

@@ -23,6 +23,7 @@ struct KernelForm {
   const std::vector<bool>& fixed;  ///< See KernelCall::fixed.
   int threads = 1;
   Precision precision = Precision::float32;
+  Bits bits = Bits::usual;
   std::uint64_t seed = 0;  ///< The seed of the player.
   std::uint64_t site = 0;  ///< The key of the call's site.
 

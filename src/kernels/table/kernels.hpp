@@ -36,6 +36,7 @@ struct Kernels {
   TileFunction (*make_tile)(const std::string& op, const KernelForm& form);
   decltype(&xtape::make_joint_loop) make_joint_loop;
   decltype(&xtape::make_copy) make_copy;
+  bool fuses;  ///< Whether they multiply and add with one rounding (has_fma).
   std::tuple<FloatFunctions<float>, FloatFunctions<double>> functions = {};
   NumberFunctions numbers = {};
 

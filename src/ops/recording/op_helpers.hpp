@@ -21,8 +21,8 @@ namespace xtape {
 // Finds the kernels and tile functions that the kernel layer has under the name of an op.
 
 inline KernelForm form_of(const KernelCall& call, const Attributes& attributes) {
-  return {call.inputs, call.outputs, attributes,     call.in,   call.out,
-          call.fixed,  call.threads, call.precision, call.seed, call.site.key};
+  return {call.inputs,  call.outputs,   attributes, call.in,   call.out,     call.fixed,
+          call.threads, call.precision, call.bits,  call.seed, call.site.key};
 }
 
 /// Returns the kernel of the call's op, made with these attributes: the attributes of the call, or attributes that the

@@ -57,7 +57,7 @@ struct PlacedCall {
 };
 
 /// Creates kernels once for equal calls, for example for the calls of twelve equal layers. The nodes of the calls must
-/// outlive the table. All calls must have the same number of threads, precision and seed.
+/// outlive the table. All calls must have the same number of threads, precision, bits and seed.
 class KernelTable {
  public:
   /// Returns the kernel of an equal call, or null if there is none.

@@ -229,6 +229,7 @@ class Planner {
     call.threads = threads_;
     call.seed = options_.seed;
     call.precision = options_.precision;
+    call.bits = options_.bits;
     Cost cost = cost_of(call);
     Kernel kernel = runs_in_tiles(*node.op)        ? bodies_.tiled(call)
                     : node.op->lowering.body.steps ? bodies_.stepped(call, options_, zeros_of(index), cost)

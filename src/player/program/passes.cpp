@@ -2,12 +2,30 @@
 #include "player/program/passes.hpp"
 
 #include "base/threads/instruction_set.hpp"
+#include "kernels/table/kernels.hpp"
+#include "tape/calls.hpp"
 
 namespace xtape {
 
 namespace {
 bool applies_rules(const Passes& passes) {
   return passes.fuse && !passes.expand;
+}
+
+/// For Bits::same: throws Error if results can have other bits on another processor.
+void check_bits(const Program& program) {
+  if (!kernels().fuses)
+    throw Error(std::string("bits \"same\" needs fused multiply-adds, which the instruction set ") +
+                name_of(instruction_set()) + " does not have: use bits \"usual\"");
+  for (const std::int32_t index : program.order) {
+    const Node& node = program.node(index);
+    if (node.op->lowering.varies.empty()) continue;
+    Error error("'" + node.op->name + "' can have other bits on another processor (" + node.op->lowering.varies +
+                "), which bits \"same\" refuses: use bits \"usual\"");
+    if (node.site.op != nullptr) error.name_op(node.site.op->name);
+    name_place(error, node.site);
+    throw error;
+  }
 }
 
 /// Returns the program to which the rules apply.
@@ -18,6 +36,7 @@ Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& opt
                                      : Expand::fused;
   Program program = extract(tape, outputs, options.carries);
   expand_pass(program, which);
+  if (options.bits == Bits::same) check_bits(program);
   early_pass(program);
   return program;
 }

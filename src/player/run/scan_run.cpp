@@ -168,6 +168,7 @@ class ScanRun {
     options.passes = outer.passes;
     options.seed = outer.seed;
     options.precision = outer.precision;
+    options.bits = outer.bits;
     ExternalBuffers external;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (k >= first_state && k < first_alike) {

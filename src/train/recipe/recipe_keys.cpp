@@ -133,6 +133,12 @@ void read_precision(Section& root, const std::string& name, Recipe& recipe) {
   root.read(name, recipe.trainer.precision, {"float32", "bf16x3", "bf16"});
 }
 
+void read_bits(Section& root, const std::string& name, Recipe& recipe) {
+  root.read(name, recipe.trainer.bits, {"usual", "same", "fast"});
+  if (recipe.trainer.bits == Bits::same && recipe.trainer.precision != Precision::float32)
+    root.fail(name, "is \"same\", which needs 'precision' \"float32\": only some processors have units for bfloat16");
+}
+
 void read_privacy(Section& root, const std::string& name, Recipe& recipe) {
   if (!root.has(name)) return;
   read_section(root.section(name), privacy_keys, recipe.trainer.privacy);
@@ -225,6 +231,8 @@ const Keys<Recipe> recipe_keys = {
        Bounds{.low = 0, .words = "at least 0: with 0, gradients are not clipped"}},
       {"precision", R"(`"float32"`, `"bf16x3"`, `"bf16"`)", "`\"float32\"`",
        "the precision of the operands of matrix products", read_precision},
+      {"bits", R"(`"usual"`, `"same"`, `"fast"`)", "`\"usual\"`",
+       "whether every processor computes the same bits; `\"same\"` refuses what would differ", read_bits},
       {"privacy", "section", "", "differential privacy for the rows of the training split", read_privacy},
       {"memory", "size", "", "the memory limit of the process, such as `\"300 MiB\"`", read_memory},
       {"search", "section", "greedy", "how `xtape translate` searches",

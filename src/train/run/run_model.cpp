@@ -24,9 +24,10 @@ namespace xtape::train {
 void check_agreement(ranks::RankGroup& group, const Recipe& recipe) {
   if (group.size() == 1) return;
   ranks::check_agreement(group, "version of xtape", XTAPE_VERSION);
-  // Apart from the model, data and recipe, only these affect the bits of results.
-  ranks::check_agreement(group, "instruction set and BLAS kernels",
-                         std::string(name_of(instruction_set())) + ", " + blas_description());
+  // Apart from the model, data and recipe, only these affect the bits of results, unless the recipe refuses it.
+  if (recipe.trainer.bits != Bits::same)
+    ranks::check_agreement(group, "instruction set and BLAS kernels unless 'bits' is \"same\"",
+                           std::string(name_of(instruction_set())) + ", " + blas_description());
   Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json.erase("threads");
   ranks::check_agreement(group, "recipe", json.dump());
@@ -67,6 +68,7 @@ void play_as_said(const Recipe& recipe, Model& model) {
   playing.threads = recipe.trainer.threads;
   playing.seed = recipe.trainer.seed;
   playing.precision = recipe.trainer.precision;
+  playing.bits = recipe.trainer.bits;
   model.set_player_options(16, playing);
 }
 

@@ -14,6 +14,7 @@ PlayerOptions player_options(const TrainerOptions& options) {
   playing.threads = options.threads;
   playing.seed = options.seed;
   playing.precision = options.precision;
+  playing.bits = options.bits;
   playing.profile = options.profile;
   playing.trace = options.trace;
   playing.arena = make_arena();
