@@ -4,6 +4,7 @@
 #   Haswell   x86-64 without AVX-512, where it uses those of `avx2`
 #   aarch64   a cross-compiled build, in build-aarch64/, with Debian's libraries for that architecture
 # usage: other_processors.sh [PROCESSOR…]   (default: all)
+# Haswell and aarch64 must also compute the bits of this machine: those of every op, and of TAPES (20) random programs.
 # Installs the emulator and the cross compiler. JOBS (2) is the number of compilers, and of suites, at a time; PATIENCE
 # (20) multiplies the time limit of a suite. The last line is "N passed, N failed", with ", N skipped" for cases that
 # need instructions which the processor lacks. The exit code is 1 if anything failed.
@@ -107,6 +108,19 @@ check() { # check NAME BUILD INSTRUCTION_SET EMULATOR SUITE…
     "$build:$(IFS=,; echo "$*")"
 }
 
+compare_bits() { # compare_bits NAME BUILD EMULATOR
+  local each
+  echo "$1: bits" >&2
+  for each in build "$2"; do
+    ninja -C "$each" --quiet -j "$jobs" tests/bits tests/tapes >&2 || give_up "the build of $each failed"
+  done
+  if python3 scripts/replay.py build "$2" --under "$3" --only ops,tapes --tapes "${TAPES:-20}" --out "$2/replayed" >&2; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
 bash scripts/setup.sh qemu-user g++-aarch64-linux-gnu || give_up "the setup failed"
 processors=("$@")
 [ $# -gt 0 ] || processors=(Nehalem Haswell aarch64)
@@ -117,15 +131,17 @@ for processor in "${processors[@]}"; do
       check Nehalem build baseline "qemu-x86_64 -cpu Nehalem" base kernels-baseline tape ops ;;
     Haswell) # without what QEMU would warn that it cannot emulate
       bash scripts/configure.sh build || give_up "the setup of build failed"
-      check Haswell build avx2 "qemu-x86_64 -cpu Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid" \
-        base kernels-avx2 tape ops ;;
+      haswell="qemu-x86_64 -cpu Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid"
+      check Haswell build avx2 "$haswell" base kernels-avx2 tape ops
+      compare_bits Haswell build "$haswell" ;;
     aarch64)
       root=$PWD/build-aarch64/root
       unpack_libraries "$root" || give_up "Debian's packages for aarch64 cannot be unpacked"
       configure_aarch64 build-aarch64 "$root" || give_up "the setup of build-aarch64 failed"
-      libraries=/usr/lib/aarch64-linux-gnu/openblas-openmp
-      check aarch64 build-aarch64 baseline "qemu-aarch64 -L $root -E LD_LIBRARY_PATH=$libraries" \
-        base kernels-baseline tape rewrite ops recording grad player ;;
+      bash scripts/configure.sh build || give_up "the setup of build failed"
+      aarch64="qemu-aarch64 -L $root -E LD_LIBRARY_PATH=/usr/lib/aarch64-linux-gnu/openblas-openmp"
+      check aarch64 build-aarch64 baseline "$aarch64" base kernels-baseline tape rewrite ops recording grad player
+      compare_bits aarch64 build-aarch64 "$aarch64" ;;
     *) give_up "there is no processor '$processor': Nehalem, Haswell or aarch64" ;;
   esac
 done

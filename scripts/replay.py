@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Compares two builds that must plan and compute the same: a refactoring is proven by it.
+"""Compares two builds that must plan and compute the same, or one build on two processors that must compute the same.
 
-usage: replay.py BEFORE AFTER [--tapes N] [--steps N] [--data FOLDER] [--out FOLDER]
+usage: replay.py BEFORE AFTER [--under COMMAND] [--only KIND,…] [--tapes N] [--steps N] [--data FOLDER] [--out FOLDER]
 
 BEFORE and AFTER are build directories. Both print, and must print the same:
-  - plans and digests of every value of the training steps of all workloads (tests/plans);
-  - hashes of the plans and results of N random tapes (2000), each played in 20 ways (tests/tapes);
-  - losses and gradient norms of the first N updates (3) of the recipes, and their results on validation data.
+  - workloads: plans and digests of every value of the training steps of all workloads (tests/plans);
+  - tapes: hashes of the plans and results of N random tapes (2000), each played in 20 ways (tests/tapes);
+  - ops: digests of the results and gradients of every op (tests/bits);
+  - recipes: losses and gradient norms of the first N updates (3) of the recipes, and their results on validation data.
+With --under, the programs of AFTER run under a command that gives them another processor, such as
+"env XTAPE_ISA=avx2 OPENBLAS_CORETYPE=Haswell" or "qemu-aarch64 -L ROOT". Plans may then differ, as sizes of scratch
+memory do, and only results are compared.
 The recipes that need no given data are always trained; those on Shakespeare and Multi30k with --data, a folder that has
 tinyshakespeare/input.txt, multi30k/ and multi30k-bpe/. Prints the first difference of each kind, and exits with 1 if
 there is any, or if a program fails. What was printed stays in --out (replayed)."""
-import argparse, itertools, json, os, shutil, subprocess, sys
+import argparse, itertools, json, os, re, shlex, shutil, subprocess, sys
 
 VARYING = ("tokens_per_s", "seconds")
 
@@ -61,13 +65,13 @@ def output_of(words):
     return done.stdout
 
 
-def losses(build, recipe, settings, steps, run):
+def losses(build, under, recipe, settings, steps, run):
     """The lines of a training of a few updates."""
     shutil.rmtree(run, ignore_errors=True)
     words = []
     for key, value in {**settings, "steps": steps, "schedule.warmup": 1}.items():
         words += ["--set", f"{key}={value}"]
-    output_of([os.path.join(build, "src", "cli", "xtape"), "train", recipe, "--out", run, "--threads", "2", *words])
+    output_of([*under, os.path.join(build, "src", "cli", "xtape"), "train", recipe, "--out", run, "--threads", "2", *words])
     lines = []
     with open(os.path.join(run, "metrics.jsonl")) as file:
         for line in file:
@@ -76,35 +80,46 @@ def losses(build, recipe, settings, steps, run):
     return lines
 
 
-def printed(build, *words):
+def printed(build, under, *words):
     """What a program of the tests prints, without the folder of the sources, which sites name."""
     with open(os.path.join(build, "meson-info", "meson-info.json")) as file:
         source = json.load(file)["directories"]["source"]
-    return output_of([os.path.join(build, "tests", words[0]), *words[1:]]).replace(source + "/", "").splitlines()
+    return output_of([*under, os.path.join(build, "tests", words[0]), *words[1:]]).replace(source + "/", "").splitlines()
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("builds", nargs=2)
+    parser.add_argument("--under", default="", type=shlex.split)
+    parser.add_argument("--only", default="workloads,tapes,ops,recipes", type=lambda names: names.split(","))
     parser.add_argument("--tapes", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--data")
     parser.add_argument("--out", default="replayed")
     wanted = parser.parse_args()
-    recipes = made_data(wanted.builds[0], os.path.join(wanted.out, "data"))
-    if wanted.data:
-        recipes.update(given_data(wanted.data))
+    os.makedirs(wanted.out, exist_ok=True)
+
+    def train_all(build, under):
+        recipes = made_data(wanted.builds[0], os.path.join(wanted.out, "data"))
+        if wanted.data:
+            recipes.update(given_data(wanted.data))
+        return [line for recipe, settings in recipes.items()
+                for line in losses(build, under, recipe, settings, wanted.steps, os.path.join(wanted.out, "run"))]
+
     kinds = {
-        "workloads": lambda build, run: printed(build, "plans"),
-        "tapes": lambda build, run: printed(build, "tapes", "--digests", "--count", str(wanted.tapes)),
-        "recipes": lambda build, run: [line for recipe, settings in recipes.items()
-                                       for line in losses(build, recipe, settings, wanted.steps, run)],
+        "workloads": lambda *side: printed(*side, "plans", *(["--digests"] if wanted.under else [])),
+        "tapes": lambda *side: [re.sub(" plan [0-9a-f]+,", "", line) if wanted.under else line
+                                for line in printed(*side, "tapes", "--digests", "--count", str(wanted.tapes))],
+        "ops": lambda *side: printed(*side, "bits"),
+        "recipes": train_all,
     }
+    if unknown := set(wanted.only) - set(kinds):
+        parser.error(f"--only takes {', '.join(kinds)}, not {', '.join(sorted(unknown))}")
     differ = 0
-    for kind, print_by in kinds.items():
+    for kind in wanted.only:
         both = []
-        for side, build in zip(("before", "after"), wanted.builds):
-            both.append(print_by(build, os.path.join(wanted.out, "run")))
+        for side, build, under in zip(("before", "after"), wanted.builds, ([], wanted.under)):
+            both.append(kinds[kind](build, under))
             with open(os.path.join(wanted.out, f"{kind}.{side}"), "w") as file:
                 file.writelines(line + "\n" for line in both[-1])
         unequal = [(a, b) for a, b in itertools.zip_longest(*both) if a != b]

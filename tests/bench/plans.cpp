@@ -1,8 +1,12 @@
 // The plans of the workloads, and the digests of a play: what a change that must not change results is compared by
 // (scripts/replay.py).
 //
-// usage: plans
+// usage: plans [--digests], which prints no plans
+#include <algorithm>
 #include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "training_step.hpp"
 #include "xtape/decode.hpp"
@@ -13,15 +17,25 @@ using namespace xtape;
 namespace {
 /// Prints the plan of a training step and the digests of its first play.
 void print_step(const bench::TrainingStep& step, const bench::Workload& w, const std::string& name,
-                PlayerOptions options) {
+                PlayerOptions options, bool plans) {
   options.threads = 2;
   options.digests = true;
   Player player(step.tape, step.outputs, options);
-  std::cout << w.name << ", " << name << "\n" << player.plan();
+  std::cout << w.name << ", " << name << "\n";
+  if (plans) std::cout << player.plan();
   player.play(step.feeds(), 1);
-  for (const Digest& each : player.digests())
-    std::cout << each.node << " " << each.output << " " << each.op << " " << each.type << " " << std::hex << each.hash
-              << std::dec << " " << each.site << "\n";
+  std::vector<std::string> lines;
+  for (const Digest& each : player.digests()) {
+    std::ostringstream line;
+    line << each.node << " " << each.output << " " << each.op << " " << each.type << " " << std::hex << each.hash << " "
+         << each.site;
+    lines.push_back(line.str());
+  }
+  if (!plans) {  // the order of steps, and what a limit of memory computes again, belong to the plan
+    std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  }
+  for (const std::string& line : lines) std::cout << line << "\n";
 }
 
 void print_tokens(const bench::Workload& w) {
@@ -43,7 +57,8 @@ void print_tokens(const bench::Workload& w) {
 }
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  const bool plans = count < 2 || std::string(arguments[1]) != "--digests";
   for (const bench::Workload& w : bench::all_workloads()) {
     if (w.decodes) {
       print_tokens(w);
@@ -53,11 +68,11 @@ int main() {
     PlayerOptions each_call, halves, least;
     each_call.passes = Passes::unfused();
     halves.precision = Precision::bf16x3;
-    print_step(step, w, "as it is", {});
-    print_step(step, w, "without rules", each_call);
-    print_step(step, w, "bf16x3", halves);
+    print_step(step, w, "as it is", {}, plans);
+    print_step(step, w, "without rules", each_call, plans);
+    print_step(step, w, "bf16x3", halves, plans);
     if (w.name != "gpt-char") continue;  // the search for a budget takes long for large models
     least.memory = memory_curve(step.tape, step.outputs, least).back().bytes;
-    print_step(step, w, "in the least memory", least);
+    print_step(step, w, "in the least memory", least, plans);
   }
 }
