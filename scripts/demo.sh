@@ -1,7 +1,8 @@
 #!/bin/bash
 # Trains the Transformer of models/transformer.json to translate Portuguese number words into English, then translates
 # some held-out numbers. Builds only the program and the one that writes the data, for this processor, in build-demo, with
-# the options that compile fastest.
+# the options that compile fastest. The trained weights must have the SHA-256 in README.md. With --write-hash, writes
+# the one that it finds there, after a change of the results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 say() { printf '\n%s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
@@ -20,6 +21,15 @@ say "2 of 3: training"
 rm -rf "$run"
 build-demo/examples/data/number_words "$data"
 "$xtape" train number_words --set data.folder="$data" --set steps=400 --set evaluate_every=200 --out "$run"
+
+found=$(sha256sum <"$run"/checkpoints/00000400/weights.safetensors | cut -d ' ' -f 1)
+[ "${1:-}" != --write-hash ] || sed -i -E "s/[0-9a-f]{64}/$found/" README.md
+expected=$(grep -oE '[0-9a-f]{64}' README.md)
+printf 'SHA-256 of the weights: %s\n              expected: %s\n' "$found" "$expected"
+if [ "$found" != "$expected" ]; then
+  echo "They differ: docs/explanation/bits.md says which processors compute the same bits, and this one is"
+  "$xtape" --version
+fi
 
 say "3 of 3: translating numbers that the training has not seen"
 show() { # show SOURCE REFERENCE
