@@ -7,11 +7,11 @@
 namespace xtape::model {
 
 namespace {
-using Names = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 /// A line of a list "do", with the names that it assigns.
 struct NamedLine {
-  Names names;
+  Texts names;
   JsonNode node;
 };
 
@@ -23,7 +23,7 @@ NamedLine named_line(const JsonNode& node) {
 }
 
 /// Returns whether a line or result uses one of `names`.
-bool uses(const JsonNode& node, const Names& names) {
+bool uses(const JsonNode& node, const Texts& names) {
   if (node.is_object()) {
     const auto entries = node.entries();
     return std::ranges::any_of(entries, [&](const auto& each) { return uses(each.second, names); });
@@ -59,7 +59,7 @@ JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change
     const auto place = std::ranges::find_if(lines, [&](const NamedLine& each) { return uses(each.node, line->names); });
     if (place == lines.end() &&
         std::ranges::none_of(last, [&](const JsonNode& each) { return uses(each, line->names); })) {
-      Names known;
+      Texts known;
       for (const NamedLine& each : lines) known.push_back(joined(each.names, {}, ","));
       const std::string name = joined(line->names, {}, ",");
       line->node.fail_at_key("no line assigns '" + name + "', and none uses it, so that a new line has no place" +
