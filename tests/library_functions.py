@@ -18,7 +18,6 @@ ALLOWED = {
     "cli/heat_maps.cpp": ("log", "the arrangement of pictures"),
     "data/texts/bleu.cpp": ("exp log", "a score that is only printed"),
     "functions/gradcheck.cpp": ("normal_distribution", "the direction of a check"),
-    "kernels/linear_algebra/linear_algebra.cpp": ("long_double", "products of pivots with room for large exponents"),
     "model/definition/read_back.cpp": ("normal_distribution", "the points of a check"),
     "optim/privacy.cpp": ("acos erfc exp lgamma log log1p", "the accountant's epsilon is only printed"),
 }

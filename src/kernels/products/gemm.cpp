@@ -1,13 +1,19 @@
 #include "kernels/products/gemm.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace xtape {
 
 namespace {
+/// The most rows, columns and terms, whose tables must fit memory.
+constexpr std::int64_t most_lines = std::numeric_limits<std::int32_t>::max();
+
 /// Whether a matrix is dense by rows: its columns are adjacent, and its rows do not overlap.
 bool rows_run(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride) {
-  return (columns == 1 || column_stride == 1) && (rows == 1 || row_stride >= columns);
+  const std::int64_t step = rows == 1 ? columns : row_stride;
+  return (columns == 1 || column_stride == 1) && step >= columns && step <= most_lines;
 }
 }  // namespace
 
@@ -16,7 +22,7 @@ bool gemm_can(const GemmPlan& p) {
     return rows_run(rows, columns, row_stride, column_stride) || rows_run(columns, rows, column_stride, row_stride);
   };
   return dense(p.m, p.k, p.m_strides[0], p.k_strides[0]) && dense(p.k, p.n, p.k_strides[1], p.n_strides[1]) &&
-         dense(p.m, p.n, p.m_strides[2], p.n_strides[2]);
+         dense(p.m, p.n, p.m_strides[2], p.n_strides[2]) && std::max({p.m, p.n, p.k}) <= most_lines;
 }
 
 bool columns_run(const GemmPlan& plan) {
