@@ -104,7 +104,7 @@ std::string to_string(const Failure& failure);
 /// A failure, and the smallest tape that fails in the same way. The tape contains the failing call and the call that
 /// computed its first cause. It also contains earlier calls along the chain of causes, as long as the causes are not
 /// finite or exceed 1e4, up to 20 calls. All other operands of these calls are parameters or constants. The values have
-/// the same bits under the same instruction set.
+/// the same bits on every processor with fused multiply-adds.
 struct Capsule {
   Failure failure;
   Tape tape;

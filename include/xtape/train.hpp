@@ -89,8 +89,8 @@ class Run {
   ///
   /// With a `communicator`, several processes ("ranks") work on the run together. All ranks must make the same calls,
   /// and get the same results. Only rank 0 writes. The others read the run's directory and the data from their own file
-  /// systems. Throws Error if the ranks differ in version, instruction set, recipe, definition or data; the message
-  /// names the difference and the rank.
+  /// systems. Throws Error if the ranks differ in version, recipe, definition or data, or in the instruction set unless
+  /// the recipe's bits are "same"; the message names the difference and the rank.
   static Run create(const Recipe& recipe, const std::string& directory,
                     const std::shared_ptr<Communicator>& communicator = nullptr);
   /// Opens a run with the weights of the chosen checkpoint, by default the last. Before the first checkpoint, the run
