@@ -13,9 +13,9 @@ using namespace xtape::test::transformer;
 
 namespace {
 /// Every bit that some work gave.
-using Bits = std::vector<std::string>;
+using BitTexts = std::vector<std::string>;
 
-void note(Bits& bits, const Player& player, const Vars& outputs) {
+void note(BitTexts& bits, const Player& player, const Vars& outputs) {
   for (const Var& output : outputs) {
     const Array values(player.view(output));
     bits.emplace_back(static_cast<const char*>(values.data()), values.bytes());
@@ -30,7 +30,7 @@ PlayerOptions on_one_thread() {
 }
 
 /// A training step's loss and gradients.
-void train(const Model& model, Bits& bits) {
+void train(const Model& model, BitTexts& bits) {
   const Example batch;
   Tape tape(Mode::train);
   const NamedVars inputs = model.inputs(tape, "loss", {{"b", 2}, {"s", 5}, {"t", 4}});
@@ -45,7 +45,7 @@ void train(const Model& model, Bits& bits) {
 }
 
 /// The logits of sentences of several lengths.
-void evaluate(const Model& model, Bits& bits) {
+void evaluate(const Model& model, BitTexts& bits) {
   for (const std::int64_t length : {3, 6}) {
     Tape tape(Mode::eval);
     const NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"s", 5}, {"t", length}});
@@ -57,8 +57,8 @@ void evaluate(const Model& model, Bits& bits) {
   }
 }
 
-Bits worked(const Model& model, bool training_first) {
-  Bits bits;
+BitTexts worked(const Model& model, bool training_first) {
+  BitTexts bits;
   for (int round = 0; round < 3; ++round) {
     (training_first ? train : evaluate)(model, bits);
     (training_first ? evaluate : train)(model, bits);
@@ -69,7 +69,7 @@ Bits worked(const Model& model, bool training_first) {
 
 TEST_CASE("two threads that record and play one model at once get the bits that each gets by itself") {
   const Model model = load({{"dropout_rate", "0.1"}});
-  Bits together[2];
+  BitTexts together[2];
   std::latch start(2);
   const auto work = [&](int thread) {
     start.arrive_and_wait();
@@ -79,7 +79,7 @@ TEST_CASE("two threads that record and play one model at once get the bits that 
   first.join();
   second.join();
   for (const int thread : {0, 1}) {
-    const Bits alone = worked(model, thread == 0);
+    const BitTexts alone = worked(model, thread == 0);
     REQUIRE(alone.size() == 3 * (2 * (1 + model.weights().size()) + 2));
     CHECK(std::any_of(alone[0].begin(), alone[0].end(), [](char each) { return each != 0; }));
     CHECK(together[thread] == alone);

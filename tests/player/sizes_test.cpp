@@ -202,9 +202,6 @@ TEST_CASE("a process that may take little more memory" * doctest::skip()) {  // 
   const Var x = tape.input("x", {64, 64}, Dtype::float64);
   const Var y = linalg::det(x);
   PlayerOptions options;
-  options.threads = 2;
-  check_says(refusal(y, options), {"out of memory: LAPACK on 2 threads needs 256.00 MiB of address space for OpenBLAS",
-                                   " are left (ulimit -v: ", "; fewer threads need less"});
   options.threads = 2000;
   check_says(refusal(y, options), {"cannot start 2000 threads: the system gives ", " are left (ulimit -v: "});
   options.threads = 5000;
@@ -217,7 +214,7 @@ TEST_CASE("a process that may take little more memory" * doctest::skip()) {  // 
   CHECK(Array(player.view(y)).as<double>()[0] == 0);
 }
 
-TEST_CASE("too few threads or too little memory for OpenBLAS is an error while planning" * needs_no_sanitizer() *
+TEST_CASE("too little memory for the threads is an error while planning" * needs_no_sanitizer() *
           needs_to_start_itself()) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const char* words = " --no-skip --test-case='a process that may take little more memory' >/dev/null";
