@@ -71,6 +71,7 @@ std::string fixed_form(const GemmPlan& given) {
 double gemm_cost(const GemmPlan& plan) {
   const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n), k = static_cast<double>(plan.k);
   const auto calls = static_cast<double>(plan.outer.count()) * static_cast<double>(plan.sums.count());
+  if (plan.k == 1) return std::numeric_limits<double>::infinity();  // loops multiply without packing and adding
   constexpr double per_call = 80, per_multiply_add = 0.01;
   return calls * (per_call + per_multiply_add * (m + 8) * (n + 8) * (k + 8));
 }

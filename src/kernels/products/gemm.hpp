@@ -82,8 +82,10 @@ extern template MatrixProducts<double> make_rows<double>(const GemmPlan&);
 /// Whether tiles can gather operand `which` (0: a, 1: b) with any strides. The operand then needs no dense copy
 /// (GemmPlan::gathered).
 inline bool gathers(const GemmPlan& plan, std::size_t which) {
-  constexpr std::int64_t most = 1 << 20;  // lines and terms, whose positions are stored in tables
-  return which == (columns_run(plan) ? 1U : 0U) && !plan.narrow[which] && std::max({plan.m, plan.n, plan.k}) <= most;
+  constexpr std::int64_t most = 1 << 20;                // lines and terms, whose positions are stored in tables
+  constexpr std::int64_t few_lines = 4, few_terms = 8;  // too few for a panel to pay off
+  return which == (columns_run(plan) ? 1U : 0U) && !plan.narrow[which] && std::max({plan.m, plan.n, plan.k}) <= most &&
+         std::min(plan.m, plan.n) >= few_lines && plan.k >= few_terms;
 }
 
 /// Returns the matrix products of the plan. `plan` must satisfy gemm_can. The order in which the terms of an element
