@@ -105,8 +105,8 @@ struct Lowering {
   /// pointers are then equal. Only for kernels: tile functions may always overwrite an input.
   std::vector<int> overwrites = {};
 
-  /// Why results can have other bits on another processor with fused multiply-adds: "LAPACK computes it". Empty if they
-  /// have the same bits on all. With Bits::same, a player then refuses the op.
+  /// Why results can have other bits on another processor with fused multiply-adds: "it calls the C library". Empty if
+  /// they have the same bits on all. With Bits::same, a player refuses an op with such a reason.
   std::string varies = {};
 
   // Few ops have these.

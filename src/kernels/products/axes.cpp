@@ -55,7 +55,8 @@ std::pair<std::int64_t, std::array<std::int64_t, 3>> take(Loops<3>& loops, std::
   return taken;
 }
 
-/// Chooses the axes of the BLAS call. The other axes become loops around it. Updates `choice` if the result is cheaper.
+/// Chooses the axes of the matrix product. The other axes become loops around it. Updates `choice` if the result is
+/// cheaper.
 void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
   const Loops<3> batch = group(axes, Role::batch), m_axes = group(axes, Role::m), n_axes = group(axes, Role::n),
                  k_axes = group(axes, Role::k);

@@ -1,4 +1,4 @@
-/// Products by plain loops: integers, dot products, elementwise and outer products, and products too small for BLAS.
+/// Products by plain loops: integers, dot products, elementwise and outer products, and products too small for tiles.
 #pragma once
 
 #include <functional>
