@@ -3,13 +3,11 @@
 // OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
 // threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
 // work is left, and waits only for helpers that have entered.
-#include <omp.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -122,17 +120,12 @@ class Team {
     gate_ = 0;
   }
 
-  /// Starts helpers until there are `count` of them. If memory runs out, there are fewer helpers, or helpers that end
-  /// at once and never take part in a call.
+  /// Starts helpers until there are `count` of them. If memory runs out, there are fewer helpers.
   void start(int count) {
     try {
       while (static_cast<int>(helpers_.size()) < count)
         helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
           is_alone = true;
-          void* volatile room = std::malloc(1 << 12);  // volatile: the compiler must not leave the calls out
-          if (room == nullptr) return;                 // the OpenMP library would end the process if it got no memory
-          std::free(room);
-          omp_set_num_threads(1);  // limits the BLAS calls of this thread to one thread
           help(worker, seen);
         });
     } catch (const std::exception&) {

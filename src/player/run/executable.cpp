@@ -1,8 +1,6 @@
 // Executables are tapes compiled for chosen outputs.
 #include "player/run/executable.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -25,13 +23,6 @@ Passes Passes::unfused() {
   Passes passes;
   passes.fuse = passes.fold = passes.common = passes.accumulate = passes.elementwise = false;
   return passes;
-}
-
-SingleThreadedBlas::SingleThreadedBlas() : before_(omp_get_max_threads()) {
-  omp_set_num_threads(1);
-}
-SingleThreadedBlas::~SingleThreadedBlas() {
-  omp_set_num_threads(before_);
 }
 
 namespace {
@@ -110,7 +101,6 @@ Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& o
   for (const Carry& carry : options.carries) data->outputs.push_back(carry.output);
   data->options = options;
   data->threads = thread_count(options.threads);
-  const SingleThreadedBlas guard;  // needed already here, because constant folding plays tapes
   data->planned = plan_within_limit(tape, outputs, options, data->threads);
   return Executable(std::move(data));
 }
@@ -118,8 +108,7 @@ Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& o
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   PlayerOptions unbounded = options;
   unbounded.memory = 0;
-  const int threads = thread_count(options.threads);  // must precede the guard, which limits the number of threads
-  const SingleThreadedBlas guard;
+  const int threads = thread_count(options.threads);
   std::vector<MemoryPoint> all;
   for (const RepeatSteps which : all_repetitions)
     if (std::optional<Program> program = with_repeated_steps(tape, outputs, unbounded, which)) {

@@ -23,17 +23,4 @@ struct Executable::Data {
   const PlannedOutput& output(const Var& var) const;
 };
 
-/// Limits BLAS calls of this thread to one thread, because xtape distributes products over threads itself. Restores the
-/// caller's setting on destruction.
-class SingleThreadedBlas {
- public:
-  SingleThreadedBlas();
-  SingleThreadedBlas(const SingleThreadedBlas&) = delete;
-  SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
-  ~SingleThreadedBlas();
-
- private:
-  int before_;
-};
-
 }  // namespace xtape

@@ -153,7 +153,6 @@ struct Player::Data {
 
   void play(const Feed* feeds, std::size_t count, std::uint64_t step, const std::function<void(std::int64_t)>& after) {
     feed_all(feeds, count);
-    const SingleThreadedBlas guard;
     run_steps(step, after);
     played = true;
     next_step = step + 1;
