@@ -16,7 +16,6 @@
 #include "base/threads/instruction_set.hpp"
 #include "cli/commands.hpp"
 #include "cli/lines.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "xtape/text.hpp"
 #include "xtape/train.hpp"
 #if defined(XTAPE_WITH_ONNX)
@@ -40,7 +39,7 @@ std::string version() {
   std::string set = name_of(instruction_set());
   if (instruction_set() != processor_instruction_set())
     set += ", limited by XTAPE_ISA: the processor has " + std::string(name_of(processor_instruction_set()));
-  return "xtape " XTAPE_VERSION "\ninstruction set " + set + "\n" + blas_description();
+  return "xtape " XTAPE_VERSION "\ninstruction set " + set;
 }
 
 /// The keys of recipes that other programs have as options, by the names of these.
@@ -130,7 +129,6 @@ int run(int count, char** arguments) {
   check_values(program);
   watch_inputs([](const std::string& sentence) { std::fputs((escaped(sentence) + "\n").c_str(), stderr); });
   try {
-    restart_with_fitting_blas(arguments);
     try {
       program.parse(count, arguments);
     } catch (const CLI::Success& request) {  // --help and --version

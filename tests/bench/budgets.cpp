@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "bench.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "training_step.hpp"
 #include "xtape/player.hpp"
 
@@ -144,7 +143,6 @@ Words parse(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  restart_with_fitting_blas(arguments);
   try {
     const Words words = parse(count, arguments);
     for (const std::string& name : words.only) run(bench::workload_named(name), words);

@@ -15,7 +15,6 @@
 #include <cstring>
 
 #include "bench.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "workload.hpp"
 #include "xtape/mpi.hpp"
 #include "xtape/xtape.hpp"
@@ -201,7 +200,6 @@ void run(const Words& words) {
 }  // namespace
 
 int main(int count, char** arguments) try {
-  restart_with_fitting_blas(arguments);
   run(parse(count, arguments));
   return 0;
 } catch (const std::exception& error) {

@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "bench.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "training_step.hpp"
 #include "xtape/inspect.hpp"
 
@@ -50,7 +49,6 @@ void play_shadow(const bench::Workload& w) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  restart_with_fitting_blas(arguments);
   try {
     std::vector<std::string> names(arguments + 1, arguments + count);
     if (names.empty())

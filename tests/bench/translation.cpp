@@ -6,7 +6,6 @@
 #include <string>
 
 #include "bench.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {
@@ -68,7 +67,6 @@ Words parse(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  xtape::restart_with_fitting_blas(arguments);
   try {
     const Words words = parse(count, arguments);
     Run run = Run::open(words.run, {{"threads", words.threads}, {"precision", words.precision}});

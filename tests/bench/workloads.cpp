@@ -19,7 +19,6 @@
 
 #include "bench.hpp"
 #include "decode.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "workload.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"
@@ -206,7 +205,6 @@ void run_apart(const Workload& w, const Words& words) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  restart_with_fitting_blas(arguments);
   try {
     const Words words = parse(count, arguments);
     for (const std::string& name : words.only) run_apart(workload_named(name), words);

@@ -57,8 +57,4 @@ int thread_count(int asked) {
   return count;
 }
 
-int most_threads_so_far() {
-  return most;
-}
-
 }  // namespace xtape

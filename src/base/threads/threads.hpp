@@ -15,9 +15,6 @@ inline constexpr int most_threads = 4096;
 /// silently have fewer threads and be slow.) Throws Error if `asked` is out of range or the system refuses the threads.
 int thread_count(int asked = 0);
 
-/// Returns the largest number that thread_count has returned so far.
-int most_threads_so_far();
-
 // The threads that help a thread with its work.
 
 /// Calls member(context, worker) on the calling thread as worker 0, and on helpers of this thread as workers 1 to

@@ -6,7 +6,6 @@
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
 #include "base/threads/instruction_set.hpp"
-#include "kernels/products/blas_core.hpp"
 #include "model/definition/checks.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/adapter.hpp"
@@ -24,10 +23,9 @@ namespace xtape::train {
 void check_agreement(ranks::RankGroup& group, const Recipe& recipe) {
   if (group.size() == 1) return;
   ranks::check_agreement(group, "version of xtape", XTAPE_VERSION);
-  // Apart from the model, data and recipe, only these affect the bits of results, unless the recipe refuses it.
+  // Apart from the model, data and recipe, only this affects the bits of results, unless the recipe refuses it.
   if (recipe.trainer.bits != Bits::same)
-    ranks::check_agreement(group, "instruction set and BLAS kernels unless 'bits' is \"same\"",
-                           std::string(name_of(instruction_set())) + ", " + blas_description());
+    ranks::check_agreement(group, "instruction set unless 'bits' is \"same\"", name_of(instruction_set()));
   Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json.erase("threads");
   ranks::check_agreement(group, "recipe", json.dump());
