@@ -3,14 +3,14 @@
 # MPI and of ONNX files are left out. Prints nothing if none is missing. usage: setup.sh [--program] [PACKAGE…]
 set -euo pipefail
 
-packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev libopenblas-openmp-dev nlohmann-json3-dev
+packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev nlohmann-json3-dev
   libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev libpng-dev libutf8proc-dev zlib1g-dev
   libxxhash-dev)
 if [ "${1:-}" = --program ]; then
   shift
 else
-  packages+=(clang-format cmake doctest-dev gnuplot-nox libxtensor-blas-dev openmpi-bin libopenmpi-dev libprotozero-dev
-    libonnx-testdata)
+  packages+=(clang-format cmake doctest-dev gnuplot-nox libopenblas-openmp-dev openmpi-bin libopenmpi-dev
+    libprotozero-dev libonnx-testdata)
 fi
 packages+=("$@")
 
