@@ -5,7 +5,6 @@
 # usage: [UPDATES=20] distributed.sh
 set -uo pipefail
 cd "$(dirname "$0")/.."
-unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 updates=${UPDATES:-20}
 
 give_up() {

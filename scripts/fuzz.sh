@@ -7,7 +7,6 @@
 # build-address/crashes. The last line is "N executions, N crashes"; the exit code is 1 if there are crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 minutes=10
 if [[ "${1:-}" =~ ^[0-9]+$ ]]; then minutes=$1; shift; fi
 build=build-address
@@ -22,7 +21,7 @@ seconds=$((minutes * 60 * jobs / ${#targets[@]}))
 mkdir -p "$build/crashes" "$build/logs"
 touch "$build/begun"
 
-export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+export OMP_NUM_THREADS=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 run() { # run TARGET: restarts the target after a crash until its time is over

@@ -143,8 +143,6 @@ def main():
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     words = parser.parse_args()
-    os.environ.pop("OPENBLAS_CORETYPE", None)
-    os.environ.pop("OPENBLAS_L2_SIZE", None)
     table = read_table(ROOT / "tests" / "mutants.txt")
     if words.check:
         return 1 if check(table) else 0

@@ -28,7 +28,7 @@ for suite in "${suites[@]}"; do
 done
 bash scripts/build_sanitized.sh "$kind" "${targets[@]}"
 
-# OpenBLAS uses only the calling thread, because its own threads are not instrumented. No test depends on its threads.
+# The LAPACK that tests compare with uses only the calling thread, because its own threads are not instrumented.
 export OPENBLAS_NUM_THREADS=1
 # Reports go to files, so that no test can discard them and reports that do not end the program are also found.
 reports=$PWD/$build/reports

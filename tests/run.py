@@ -14,7 +14,7 @@ cores. Without names, all tests run but those of the group "apart".
 
 A test reports with a last line "3 passed, 0 failed", and ", 2 skipped" behind it where the machine lacks what two cases
 need; lines "SKIPPED: …" say what. One that reports nothing, runs nothing, dies or takes too long counts as a failure.
-Only a test's own settings choose kernels of OpenBLAS. Tests of a higher priority begin first: these take longest.
+Tests of a higher priority begin first: these take longest.
 The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
 import argparse, concurrent.futures, json, os, re, shlex, subprocess, sys, tempfile, time
 
@@ -36,11 +36,7 @@ def tests_of(directory, wanted):
 
 def run(test, directory, patience, under):
     """What the test printed, its exit code (None: too slow), and the seconds that it took."""
-    environment = dict(os.environ)
-    # Kernels of OpenBLAS for another processor may be slow, or need instructions that this one lacks.
-    for name in "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE":
-        environment.pop(name, None)
-    environment.update(test["env"])
+    environment = os.environ | test["env"]
     start = time.time()
     with tempfile.TemporaryFile() as printed:
         try:

@@ -14,13 +14,12 @@ TESTS = {
     "silent": "true",
     "slow": "echo 5 passed, 0 failed; exec sleep 20",
     "late": "sleep 3; echo 1 passed, 0 failed",
-    "blas": '[ -z "$OPENBLAS_CORETYPE$OPENBLAS_L2_SIZE" ] && echo 1 passed, 0 failed',
-    "own blas": '[ "$OPENBLAS_CORETYPE" = Prescott ] && echo 1 passed, 0 failed',
+    "settings": '[ "$OWN,$SHELL_HAS" = test,shell ] && echo 1 passed, 0 failed',
     "under": '[ "$EMULATED" = yes ] && echo 1 passed, 0 failed',
 }
 PRIORITIES = {"partial": 1}
 GROUPS = {"good": ["xtape:fast"], "partial": ["xtape:fast"], "bad": ["xtape:apart"]}
-SETTINGS = {"own blas": {"OPENBLAS_CORETYPE": "Prescott"}}
+SETTINGS = {"settings": {"OWN": "test"}}
 
 
 def directory_of_tests(place):
@@ -44,8 +43,7 @@ def main():
 
         def says(what, names, *last_lines, code, words=(), settings={}):
             done = subprocess.run([sys.executable, RUN, *words, f"{place}:{names}"], stdout=subprocess.PIPE, text=True,
-                                  env={**os.environ, "OPENBLAS_CORETYPE": "SkylakeX", "OPENBLAS_L2_SIZE": "512",
-                                       "XTAPE_LOAD": str(idle), **settings})
+                                  env={**os.environ, "XTAPE_LOAD": str(idle), **settings})
             printed = done.stdout.splitlines()
             found = all(any(line in other for other in printed) for line in last_lines[:-1])
             holds(what, found and printed[-1:] == [last_lines[-1]] and done.returncode == code, done.stdout)
@@ -56,8 +54,8 @@ def main():
         says("a test that reports nothing is a failure", "good,silent", "no case passed", "3 passed, 1 failed", code=1)
         says("a test that takes too long is a failure", "slow", "stopped after 0.5 s", "5 passed, 1 failed", code=1,
              words=["--patience", "0.1"])
-        says("a test does not inherit the choice of kernels of OpenBLAS", "blas", "1 passed, 0 failed", code=0)
-        says("a test may choose kernels of OpenBLAS itself", "own blas", "1 passed, 0 failed", code=0)
+        says("a test's own settings come before those of the shell", "settings", "1 passed, 0 failed", code=0,
+             settings={"OWN": "shell", "SHELL_HAS": "shell"})
         says("a test runs under the command given", "under", "1 passed, 0 failed", code=0,
              words=["--under", "env EMULATED=yes"])
         says("without the command it does not", "under", "0 passed, 1 failed", code=1)

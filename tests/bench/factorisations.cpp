@@ -1,5 +1,6 @@
 // The speed of factorisations of one matrix [n, n] on one thread, and of LAPACK (OpenBLAS) in turn, in the same run.
-// Prints the microseconds of the best round, and xtape's time as a multiple of LAPACK's.
+// Prints the microseconds of the best round, and xtape's time as a multiple of LAPACK's. Unset OPENBLAS_CORETYPE and
+// OPENBLAS_L2_SIZE before, which can select slow kernels of OpenBLAS.
 //
 // usage: factorisations [SECONDS_EACH] [N]…
 #include <algorithm>
