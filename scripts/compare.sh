@@ -6,7 +6,7 @@
 #        compare.sh recurrent TEXT                                       a training of minutes, beside PyTorch
 set -euo pipefail
 cd "$(dirname "$0")/.."
-unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE # which can select slow kernels of a peer's OpenBLAS
 
 case "${1:-}" in
   translation) python=$(bash scripts/peers.sh numpy ctranslate2) targets=(tests/translation) ;;

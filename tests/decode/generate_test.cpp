@@ -60,7 +60,6 @@ TEST_CASE("a predictor's players serve the next generation") {
 }
 
 TEST_CASE("a generated token allocates nothing, neither greedy nor drawn" * needs_no_sanitizer()) {
-  // Large enough for our own products: BLAS allocates.
   Model model = small::made(small::decoder, {{"width", "64"}, {"vocab_size", "40"}});
   for (const Sampling& sampling :
        std::vector<Sampling>{{.temperature = 0}, {.temperature = 1}, {.top_k = 3}, {.top_p = 0.8}}) {

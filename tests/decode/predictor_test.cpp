@@ -107,7 +107,7 @@ TEST_CASE("rows of different pasts, padded on the right, are each what they are 
 }
 
 namespace {
-/// Without products: OpenBLAS allocates for small ones.
+/// A model without products.
 constexpr const char* adding = R"json({
     "xtape": 2,
     "name": "adds",

@@ -311,7 +311,7 @@ TEST_CASE("there is no product of bool arrays") {
   CHECK_THROWS_WITH_AS(make_product(product), "there is no product of bool arrays: cast them to numbers", DtypeError);
 }
 
-TEST_CASE("products with sizes beyond BLAS's int are planned without BLAS, in 64 bits") {
+TEST_CASE("products with sizes beyond 32 bits are planned in 64 bits") {
   constexpr auto two_to = [](int power) { return std::int64_t{1} << power; };
   const std::vector<std::int64_t> sizes{1, 3, 64, two_to(20), two_to(31), two_to(31) + 1, two_to(33), two_to(43)};
   int planned = 0;

@@ -22,7 +22,7 @@ Var scaled(const Var& x, double factor) {
   return factor == 1 ? x : (is_floating(x.dtype()) ? x : wide(x)) * factor;
 }
 
-/// alpha A B + beta C. As in BLAS, C is not read if beta is 0.
+/// alpha A B + beta C. C is not read if beta is 0.
 Vars general_product(NodeCall& node) {
   const Var a = node.flag("transA", false) ? swapped(node.at(0)) : node.at(0);
   const Var b = node.flag("transB", false) ? swapped(node.at(1)) : node.at(1);

@@ -44,7 +44,7 @@ void Drawer::choose_size() {
     from = {1, 2, 3, 63, 64, 100, 257, 2050};
     most_elements_ = 12000;
     calls_ = static_cast<int>(random.between(3, 8));
-  } else if (kind < 19) {  // products for BLAS, register tiles and the matrix unit
+  } else if (kind < 19) {  // products for register tiles and the matrix unit
     from = {16, 24, 33, 64, 80, 96, 130, 160};
     most_elements_ = 30000;
     if (random.one_in(2)) real_ = Dtype::float32;
