@@ -99,4 +99,21 @@ template <class F, int registers, Reading reading = Reading::packed>
 constexpr std::array<Multiply<F>, tile_rows> multiply_rows =
     by_rows<F, registers, reading>(std::make_integer_sequence<int, tile_rows>{});
 
+/// Computes a tile of c with `go`, whose registers may be wider than the `columns` columns that c has there. Adds to c
+/// if `add`.
+template <class F>
+void multiply_tile(Multiply<F> go, std::int64_t rows, std::int64_t columns, std::int64_t parts,
+                   const typename F::Part* a, std::int64_t a_row, std::int64_t a_part, const Columns<F>& b,
+                   typename F::Sum* c, std::int64_t c_row, bool add) {
+  constexpr std::int64_t width = panel_width<F>;
+  if (columns == width / row_registers || columns >= width) return go(parts, a, a_row, a_part, b, c, c_row, add);
+  typename F::Sum whole[tile_rows * width];
+  go(parts, a, a_row, a_part, b, whole, width, false);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      typename F::Sum& to = c[i * c_row + j];
+      to = add ? to + whole[i * width + j] : whole[i * width + j];
+    }
+}
+
 }  // namespace xtape

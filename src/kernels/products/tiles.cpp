@@ -261,17 +261,7 @@ class Tiles {
       }
     const std::int64_t parts = piece.block.parts();
     Sum* c = arrays.c + piece.block.offsets[2] + operands_.bands().top_of(band) * c_row + panel * panel_width<F>;
-    if (columns == width || columns >= panel_width<F>) {
-      go(parts, left.data, left.row, left.part, right, c, c_row, piece.add);
-      return;
-    }
-    Sum whole[tile_rows * panel_width<F>];
-    go(parts, left.data, left.row, left.part, right, whole, panel_width<F>, false);
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) {
-        Sum& to = c[i * c_row + j];
-        to = piece.add ? to + whole[i * panel_width<F> + j] : whole[i * panel_width<F> + j];
-      }
+    multiply_tile<F>(go, rows, columns, parts, left.data, left.row, left.part, right, c, c_row, piece.add);
   }
 
   GemmPlan plan_;
