@@ -209,7 +209,8 @@ Vars expand_batch_norm_grad(const ExpandCall& call) {
   const Var normal = (x - for_channels(call.inputs[2], x)) * rstd;
   const bool weighted = call.inputs.size() > 4;
   const Var g = weighted ? dy * for_channels(call.inputs[4], x) : dy;
-  Vars gradients{rstd * (g - mean(g, axes, true) - normal * mean(g * normal, axes, true))};
+  const Var common = mean(g, axes, true), along = mean(g * normal, axes, true);
+  Vars gradients{rstd * (g - common - normal * along)};
   if (weighted) gradients.push_back(sum(dy * normal, axes));
   if (call.flag("bias")) gradients.push_back(sum(dy, axes));
   return gradients;

@@ -47,7 +47,8 @@ Vars expand_layer_norm_grad(const ExpandCall& call) {
   const bool weighted = call.inputs.size() > 4;
   const Shape places = {dy.size(-1)};
   const Var g = weighted ? dy * call.inputs[4] : dy;
-  Vars gradients = {rstd * (g - mean(g, {-1}, true) - normal * mean(g * normal, {-1}, true))};
+  const Var common = mean(g, {-1}, true), along = mean(g * normal, {-1}, true);
+  Vars gradients = {rstd * (g - common - normal * along)};
   if (weighted) gradients.push_back(sum_to(dy * normal, places));
   if (call.flag("bias")) gradients.push_back(sum_to(dy, places));
   return gradients;

@@ -140,8 +140,9 @@ Vars expand_grid_sample(const ExpandCall& call) {
     y = neighbour(round(down), round(across), ones_like(across));
   } else {
     const Var top = floor(down), left = floor(across), below = down - top, right = across - left;
-    y = neighbour(top, left, (1 - below) * (1 - right)) + neighbour(top, left + 1, (1 - below) * right) +
-        neighbour(top + 1, left, below * (1 - right)) + neighbour(top + 1, left + 1, below * right);
+    const Vars all{neighbour(top, left, (1 - below) * (1 - right)), neighbour(top, left + 1, (1 - below) * right),
+                   neighbour(top + 1, left, below * (1 - right)), neighbour(top + 1, left + 1, below * right)};
+    y = all[0] + all[1] + all[2] + all[3];
   }
   return {transpose(y, {0, 3, 1, 2})};
 }
