@@ -82,14 +82,14 @@ TEST_CASE("a number of threads is checked, and the threads are there") {
   CHECK_THROWS_WITH_AS(thread_count(1000000), "the number of threads must be 0 to 4096, not 1000000", Error);
 }
 
-TEST_CASE("threads for whose stacks there is no room are an error that says how many there are" *
-          needs_no_sanitizer()) {
+TEST_CASE("threads for whose stacks there is no room are an error that says how many there are" * needs_no_sanitizer() *
+          needs_no_emulator()) {
   const std::string said = thrown_with(RLIMIT_AS, address_space() + 40 * mebibyte, [] { thread_count(1000); });
   CHECK_MESSAGE(holds(said, "cannot start 1000 threads: the system gives "), said);
   CHECK_MESSAGE(holds(said, " are left (ulimit -v: "), said);
 }
 
-TEST_CASE("what is left of a limit is named" * needs_no_sanitizer()) {
+TEST_CASE("what is left of a limit is named" * needs_no_sanitizer() * needs_no_emulator()) {
   const auto left = [] { throw Error(memory_left_text()); };
   const std::string space = thrown_with(RLIMIT_AS, address_space() + 10 * mebibyte, left);
   CHECK_MESSAGE(holds(space, " MiB are left (ulimit -v: "), space);
@@ -162,7 +162,7 @@ TEST_CASE("threads that call at the same time have teams of their own") {
   CHECK(right == 200);
 }
 
-TEST_CASE("a forked process has helpers of its own" * needs_no_sanitizer()) {
+TEST_CASE("a forked process has helpers of its own" * needs_no_sanitizer() * needs_no_emulator()) {
   CHECK(counted(3, 100) == 100);
   const pid_t child = fork();
   REQUIRE(child >= 0);

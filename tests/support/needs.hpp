@@ -3,6 +3,7 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -34,6 +35,18 @@ class Needs {
 /// A sanitizer replaces malloc, and reserves terabytes of address space before any other code runs.
 inline Needs needs_no_sanitizer() {
   return {allocations_are_counted(), "a build without a sanitizer"};
+}
+
+/// QEMU accepts limits of memory and does not set them, and a process that it forked cannot start threads.
+inline Needs needs_no_emulator() {
+  rlimit before{}, after{};
+  getrlimit(RLIMIT_DATA, &before);
+  rlimit lower = before;
+  lower.rlim_cur = before.rlim_cur == RLIM_INFINITY ? rlim_t{1} << 40 : before.rlim_cur - 1;
+  setrlimit(RLIMIT_DATA, &lower);
+  getrlimit(RLIMIT_DATA, &after);
+  setrlimit(RLIMIT_DATA, &before);
+  return {after.rlim_cur == lower.rlim_cur, "a processor that is not emulated"};
 }
 
 /// Under an emulator, a shell cannot start programs of the emulated processor.
