@@ -11,21 +11,22 @@ case "${1:-}" in address | thread) kind=$1; shift ;; esac
 build=build-$kind
 bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
-# A suite is a test program, or a script that tests the program xtape. Some suites do not run here: "install" and
-# "docs" build external programs without sanitizers against the library; "faults" replaces functions of the C library,
-# as the sanitizers also do; those of the group "sources" run nothing of the library.
-if [ $# -gt 0 ]; then
-  suites=("$@")
-else
-  mapfile -t suites < <(meson introspect --tests "$build" | python3 -c '
-import json, sys
-print(*(test["name"] for test in json.load(sys.stdin)
-        if test["name"] not in ("docs", "faults", "install") and "xtape:sources" not in test["suite"]), sep="\n")')
-fi
-targets=()
-for suite in "${suites[@]}"; do
-  if [ -f "tests/cli/$suite.sh" ] || [ "$suite" = cli ]; then targets+=(src/cli/xtape); else targets+=("tests/${suite}_test"); fi
-done
+# Some suites do not run here: "install" and "docs" build external programs without sanitizers against the library;
+# "faults" replaces functions of the C library, as the sanitizers also do; those of the group "sources" run nothing of
+# the library. The first line printed has the suites, the second what they need.
+mapfile -t lines < <(python3 - "$build" "$@" <<'END'
+import json, os, subprocess, sys
+build, *wanted = sys.argv[1:]
+tests, targets = (json.loads(subprocess.check_output(["meson", "introspect", what, build])) for what in ("--tests", "--targets"))
+if not wanted:
+    wanted = [test["name"] for test in tests
+              if test["name"] not in ("docs", "faults", "install") and "xtape:sources" not in test["suite"]]
+files = {target["id"]: os.path.relpath(target["filename"][0], os.path.abspath(build)) for target in targets}
+print(*wanted, sep=",")
+print(*sorted({files[needed] for test in tests if test["name"] in wanted for needed in test["depends"]}))
+END
+)
+read -ra targets <<<"${lines[1]}"
 bash scripts/build_sanitized.sh "$kind" "${targets[@]}"
 
 # The LAPACK that tests compare with uses only the calling thread, because its own threads are not instrumented.
@@ -42,7 +43,7 @@ else
   export TSAN_OPTIONS=$common:ignore_noninstrumented_modules=1
 fi
 code=0
-python3 tests/run.py --patience "${PATIENCE:-10}" "$build:$(IFS=,; echo "${suites[*]}")" || code=1
+python3 tests/run.py --patience "${PATIENCE:-10}" "$build:${lines[0]}" || code=1
 found=$(find "$reports" -type f | wc -l)
 if [ "$found" -gt 0 ]; then
   find "$reports" -type f -exec cat {} +
