@@ -12,15 +12,15 @@ build=build-$kind
 bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
 # Some suites do not run here: "install" and "docs" build external programs without sanitizers against the library;
-# "faults" replaces functions of the C library, as the sanitizers also do; those of the group "sources" run nothing of
-# the library. The first line printed has the suites, the second what they need.
+# "faults" replaces functions of the C library, as the sanitizers also do; "limits" limits the address space, of which
+# sanitizers take terabytes; those of the group "sources" run nothing of the library. The first line printed has the suites, the second what they need.
 mapfile -t lines < <(python3 - "$build" "$@" <<'END'
 import json, os, subprocess, sys
 build, *wanted = sys.argv[1:]
 tests, targets = (json.loads(subprocess.check_output(["meson", "introspect", what, build])) for what in ("--tests", "--targets"))
 if not wanted:
     wanted = [test["name"] for test in tests
-              if test["name"] not in ("docs", "faults", "install") and "xtape:sources" not in test["suite"]]
+              if test["name"] not in ("docs", "faults", "install", "limits") and "xtape:sources" not in test["suite"]]
 files = {target["id"]: os.path.relpath(target["filename"][0], os.path.abspath(build)) for target in targets}
 print(*wanted, sep=",")
 print(*sorted({files[needed] for test in tests if test["name"] in wanted for needed in test["depends"]}))

@@ -89,8 +89,9 @@ class ArrayView {
       static_assert(Range::IsVectorAtCompileTime, "a matrix of Eigen has its own shape: write ArrayView(matrix)");
     data_ = range.data();
     require_dense();
-    layout_ = Layout::dense(shape);
+    layout_.shape = shape;
     require_count(static_cast<std::int64_t>(range.size()));
+    layout_ = Layout::dense(shape);
     hold(std::forward<R>(range), [&](const auto& held) { data_ = held.data(); });
   }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <vector>
 
 #include "xtape/array.hpp"
 
@@ -56,6 +57,8 @@ TEST_CASE("arrays and views of impossible shapes are refused") {
   CHECK_THROWS_AS(Array(Dtype::float32, {two_to(40), two_to(40)}), ShapeError);
   CHECK_THROWS_AS(Array(Dtype::float32, {-1}), ShapeError);
   CHECK_THROWS_AS(Array(Dtype::float32, {two_to(31), two_to(31), 2, 2}), ShapeError);
+  const std::vector<double> three{1, 2, 3};
+  CHECK_THROWS_AS(ArrayView(three, {two_to(40), two_to(40)}), ShapeError);
   const float zero = 0;
   CHECK_THROWS_AS(ArrayView(&zero, Dtype::float32, {{two_to(40), two_to(40)}, {0, 0}, 0}), ShapeError);
   CHECK_THROWS_WITH_AS(ArrayView(&zero, Dtype::float32, {{1, 1}, {0}, 0}),

@@ -15,7 +15,6 @@ limited() { # limited OPTION VALUE WORD…: the program, with a limit of the she
 }
 
 # Memory. With so much as is missing here, libraries die while they are loaded, or threads cannot start.
-needs "a program without sanitizers, which take terabytes of address space" limited -v 16000000 --version
 holds "a training trains" "$xtape" train "${text[@]}" --out run >out 2>err
 ends_well() { # ends_well OPTION VALUE RUN [THREADS]: a limited training is complete, or ends with one error
   limited "$1" "$2" train "${text[@]}" --threads "${4:-2}" --out "$3"
@@ -88,7 +87,6 @@ for command in tokenize translate classify; do
     holds "and one error that names line and option" one_error "line 1 of the standard input has [0-9]+ bytes or more, and --max-line allows 16777216"
   done
 done
-needs_nothing
 printf 'the rain\nin spain\n' | "$xtape" tokenize run --max-line 7 >out 2>err
 holds "a line that is too long: exit code 2" [ $? = 2 ]
 holds "and one error" one_error "line 1 of the standard input has 8 bytes or more, and --max-line allows 7"
