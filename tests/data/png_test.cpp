@@ -9,6 +9,7 @@
 #include "drawn_images.hpp"
 #include "error_of.hpp"
 #include "folders.hpp"
+#include "needs.hpp"
 
 namespace images {
 
@@ -113,8 +114,7 @@ TEST_CASE("images: a PNG file is turned by the orientation of its Exif") {
     CHECK(found(png_with(chunk("eXIf", odd))).pixels == upright.pixels);
 }
 
-TEST_CASE("images: texts in a PNG file are passed over, so that they take no memory") {
-  if (!allocations_are_counted()) return;
+TEST_CASE("images: texts in a PNG file are passed over, so that they take no memory" * needs_no_sanitizer()) {
   const Folder folder;
   std::string packed(compressBound(1 << 20), '\0'), texts;
   const std::string text(1 << 20, 'a');

@@ -120,7 +120,8 @@ bool is_missing(const std::string& field) {
 template <class T>
 T number_of(const std::string& text) {
   const std::size_t first = std::min(text.find_first_not_of(" \t"), text.size());
-  const std::string_view field(text.data() + first, text.find_last_not_of(" \t") + 1 - first);
+  const std::size_t behind = std::max(first, text.find_last_not_of(" \t") + 1);
+  const std::string_view field(text.data() + first, behind - first);
   const char* const end = field.data() + field.size();
   const char* const begin = field.data() + (field.size() > 1 && field[0] == '+' && field[1] != '-' ? 1 : 0);
   T number = 0;
