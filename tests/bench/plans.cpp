@@ -1,7 +1,9 @@
 // The plans of the workloads, and the digests of a play: what a change that must not change results is compared by
 // (scripts/replay.py).
 //
-// usage: plans [--digests], which prints no plans
+// usage: plans [--digests] [--threads N]
+//   --digests  prints no plans, but the digests of all values, which no number of threads changes
+//   --threads  the number of threads (2)
 #include <algorithm>
 #include <iostream>
 #include <sstream>
@@ -17,8 +19,8 @@ using namespace xtape;
 namespace {
 /// Prints the plan of a training step and the digests of its first play.
 void print_step(const bench::TrainingStep& step, const bench::Workload& w, const std::string& name,
-                PlayerOptions options, bool plans) {
-  options.threads = 2;
+                const PlayerOptions& given, bool plans) {
+  PlayerOptions options = given;
   options.digests = true;
   Player player(step.tape, step.outputs, options);
   std::cout << w.name << ", " << name << "\n";
@@ -58,17 +60,21 @@ void print_tokens(const bench::Workload& w) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const bool plans = count < 2 || std::string(arguments[1]) != "--digests";
+  const std::vector<std::string> words(arguments + 1, arguments + count);
+  const auto word = [&](const char* name) { return std::find(words.begin(), words.end(), name); };
+  const bool plans = word("--digests") == words.end();
+  PlayerOptions usual;
+  usual.threads = word("--threads") == words.end() ? 2 : std::stoi(*std::next(word("--threads")));
   for (const bench::Workload& w : bench::all_workloads()) {
     if (w.decodes) {
       print_tokens(w);
       continue;
     }
     const bench::TrainingStep step(w);
-    PlayerOptions each_call, halves, least;
+    PlayerOptions each_call = usual, halves = usual, least = usual;
     each_call.passes = Passes::unfused();
     halves.precision = Precision::bf16x3;
-    print_step(step, w, "as it is", {}, plans);
+    print_step(step, w, "as it is", usual, plans);
     print_step(step, w, "without rules", each_call, plans);
     print_step(step, w, "bf16x3", halves, plans);
     if (w.name != "gpt-char") continue;  // the search for a budget takes long for large models
