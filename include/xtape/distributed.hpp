@@ -20,7 +20,7 @@ struct DistributedOptions {
   std::int64_t shards = 1;                          ///< The number of parts that the batch of an update is split into.
   std::int64_t micro_batches = 1;                   ///< The most plays per shard. Their gradients are added in order.
   std::shared_ptr<Communicator> communicator = {};  ///< Null: only this process.
-  int threads = 0;                                  ///< 0 means omp_get_max_threads().
+  int threads = 0;                                  ///< As in PlayerOptions. Ranks share the cores of a host.
   bool overlap = true;  ///< Whether gradients are sent to other hosts during a play instead of after it.
   std::vector<OptimizerGroup> groups = {};
 };

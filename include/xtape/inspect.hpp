@@ -141,7 +141,7 @@ std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// Options of replaying a capsule.
 struct ReplayOptions {
-  int threads = 0;         ///< 0: all cores.
+  int threads = 0;         ///< As in PlayerOptions.
   bool reference = false;  ///< Whether to replace each op by its expansion if it has one: Passes::reference().
   bool float64 = false;    ///< Whether to play all floats as float64.
 };

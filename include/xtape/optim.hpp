@@ -84,8 +84,8 @@ class UpdateError : public Error {
 /// time may use an optimiser.
 class Optimizer {
  public:
-  /// `weights` are the arrays to update, float32 or float64. The optimiser shares their memory. `threads` = 0 means
-  /// omp_get_max_threads(). Throws Error if an option is out of range, DtypeError if a weight is not a float.
+  /// `weights` are the arrays to update, float32 or float64. The optimiser shares their memory. `threads` is as in
+  /// PlayerOptions. Throws Error if an option is out of range, DtypeError if a weight is not a float.
   Optimizer(const Store& weights, const OptimizerOptions& options, int threads = 0);
   /// Like the constructor above, with options for groups of weights: Optimizer(weights, {{"*.bias", Sgd{}}, {"*",
   /// AdamW{}}}). The global norm covers all groups. Throws the same errors. Also throws Error if no group matches a

@@ -54,8 +54,10 @@ std::shared_ptr<PackedWeights> make_packed_weights();
 void repack(PackedWeights& weights);
 
 struct PlayerOptions {
-  int threads = 0;         ///< 0 means omp_get_max_threads(). Results do not depend on the number of threads.
-  std::uint64_t seed = 0;  ///< Determines the numbers of all random ops.
+  /// 0 means OMP_NUM_THREADS or, without it, one thread for each core that the process can use. Results do not depend
+  /// on the number of threads.
+  int threads = 0;
+  std::uint64_t seed = 0;                    ///< Determines the numbers of all random ops.
   Precision precision = Precision::float32;  ///< The precision of products of float32 arrays.
   Bits bits = Bits::usual;                   ///< Whether results have the same bits on every processor.
   Passes passes = {};

@@ -110,7 +110,7 @@ struct TrainerOptions {
   /// expected number of rows.
   PrivacyOptions privacy = {};
   std::uint64_t seed = 0;  ///< Determines the random ops.
-  int threads = 0;         ///< 0 means omp_get_max_threads().
+  int threads = 0;         ///< As in PlayerOptions. Ranks share the cores of a host.
   bool profile = false;    ///< Whether to measure the time of every op, for Trainer::profile.
   /// The limit of the resident memory of the process in bytes, including everything allocated before. 0 means no limit.
   /// Updates and evaluations recompute values to stay below the limit (PlayerOptions::memory). The bits of results do

@@ -14,6 +14,7 @@
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
 #include "base/threads/instruction_set.hpp"
+#include "base/threads/usable_cores.hpp"
 #include "cli/commands.hpp"
 #include "cli/lines.hpp"
 #include "xtape/text.hpp"
@@ -39,7 +40,9 @@ std::string version() {
   std::string set = name_of(instruction_set());
   if (instruction_set() != processor_instruction_set())
     set += ", limited by XTAPE_ISA: the processor has " + std::string(name_of(processor_instruction_set()));
-  return "xtape " XTAPE_VERSION "\ninstruction set " + set;
+  const ThreadChoice& threads = default_threads();
+  return "xtape " XTAPE_VERSION "\ninstruction set " + set + "\nthreads " + std::to_string(threads.count) + " (" +
+         threads.reason + ")";
 }
 
 /// The keys of recipes that other programs have as options, by the names of these.

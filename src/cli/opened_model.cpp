@@ -68,7 +68,7 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   model_ = open_folder(folder, options);
   model_->store_weights_as(wanted);
   PlayerOptions playing;
-  if (threads > 0) playing.threads = static_cast<int>(threads);
+  playing.threads = ranks::threads_of(group_, static_cast<int>(threads));
   if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);
   if (!inference.bits.empty()) playing.bits = bits_named(inference.bits);
   model_->set_player_options(16, playing);

@@ -34,7 +34,7 @@ enum class Use : std::uint8_t { texts, pairs };
 class OpenedModel {
  public:
   /// `path` is a run, which is opened with the given checkpoint, or a folder. `threads` sets the number of threads if
-  /// it is above 0. If `communicator` is not null, its ranks translate together. Throws WrongInput if the path is
+  /// it is above 0. If `communicator` is not null, its ranks work together. Throws WrongInput if the path is
   /// neither, or if its model does not support this use.
   OpenedModel(Use use, const std::string& path, const std::string& checkpoint, const InferenceArguments& inference = {},
               std::int64_t threads = 0, const std::shared_ptr<Communicator>& communicator = nullptr);

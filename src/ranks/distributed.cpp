@@ -57,6 +57,7 @@ const DistributedOptions& checked(const DistributedOptions& options) {
 struct DistributedOptimizer::Data {
   Data(Model& model, const std::vector<std::string>& trained, const DistributedOptions& given)
       : options(checked(given)), group(options.communicator), weights(model, trained, group) {
+    options.threads = ranks::threads_of(group, options.threads);
     if (group.size() == 1) pieces.emplace(weights.weights(), all_groups(options), options.threads);
   }
 

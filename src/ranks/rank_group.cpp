@@ -1,12 +1,10 @@
 #include "ranks/rank_group.hpp"
 
-#include <omp.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <map>
 
 #include "base/messages/wording.hpp"
 #include "xtape/trace.hpp"
@@ -131,14 +129,46 @@ void check_shards(std::int64_t shards, int ranks) {
                 std::to_string(shards));
 }
 
-int threads_of(const RankGroup& group) {
-  cpu_set_t bound;
-  CPU_ZERO(&bound);
-  const int here = sched_getaffinity(0, sizeof bound, &bound) == 0 ? CPU_COUNT(&bound) : omp_get_max_threads();
-  const bool is_bound = here < sysconf(_SC_NPROCESSORS_ONLN);
-  int near = 0;
-  for (int rank = 0; rank < group.size(); ++rank) near += group.is_near(rank) ? 1 : 0;
-  return std::max(1, std::min(omp_get_max_threads(), is_bound ? here : here / near));
+std::vector<int> divided_cores(const std::vector<UsableCores>& of_process) {
+  std::map<int, std::vector<std::size_t>> users;  // the processes that can use a core
+  double quota = 0;                               // 0: none
+  for (std::size_t i = 0; i < of_process.size(); ++i) {
+    for (const int core : of_process[i].cores) users[core].push_back(i);
+    const double own = of_process[i].quota;
+    quota = own > 0 && (quota == 0 || own < quota) ? own : quota;
+  }
+  std::vector<std::vector<std::size_t>> cores;
+  for (auto& [core, processes] : users) cores.push_back(std::move(processes));
+  // A core that few processes can use goes to one of these first.
+  std::ranges::stable_sort(cores, {}, [](const auto& processes) { return processes.size(); });
+  std::vector<int> threads(of_process.size(), 0);
+  for (const std::vector<std::size_t>& processes : cores)
+    ++threads[*std::ranges::min_element(processes, {}, [&](std::size_t i) { return threads[i]; })];
+  for (int& count : threads) {
+    const double most = quota > 0 ? std::ceil(quota) / static_cast<double>(threads.size()) : count;
+    count = std::max(1, static_cast<int>(std::min<double>(count, most)));
+  }
+  return threads;
+}
+
+int threads_of(RankGroup& group, int asked) {
+  if (group.size() == 1) return asked;
+  const UsableCores own = usable_cores();
+  PackedBytes bytes;
+  bytes.add(own.quota);
+  for (const int core : own.cores) bytes.add(core);
+  const std::vector<std::string> of_rank = group.all_gather(bytes.bytes());
+  if (asked != 0) return asked;
+  std::vector<UsableCores> here;  // of the ranks of this host
+  std::size_t place = 0;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (!group.is_on_host(rank)) continue;
+    if (rank == group.rank()) place = here.size();
+    PackedBytes sent(of_rank[rank]);
+    here.emplace_back().quota = sent.take<double>();
+    while (!sent.at_end()) here.back().cores.push_back(sent.take<int>());
+  }
+  return std::min(default_threads().count, divided_cores(here)[place]);
 }
 
 }  // namespace xtape::ranks

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/threads/usable_cores.hpp"
 #include "xtape/communicator.hpp"
 
 namespace xtape::ranks {
@@ -45,6 +46,8 @@ class RankGroup {
   /// Returns the rank of host `of_host` that receives messages from `from` for the whole host. `from` is a rank of
   /// another host. Different ranks of the host receive the messages of different senders.
   int receiver(int from, int of_host) const;
+  /// Returns whether a rank is on the host of this rank, even if they share no memory.
+  bool is_on_host(int rank) const { return communicator_->host(rank) == communicator_->host(rank_); }
   /// Returns the first rank on the host of `rank`, which serves as the number of the host.
   int host(int rank) const { return host_[rank]; }
   void barrier() {
@@ -68,9 +71,16 @@ void check_agreement(RankGroup& group, const std::string& what, const std::strin
 /// Throws Error if there are more ranks than shards.
 void check_shards(std::int64_t shards, int ranks);
 
-/// Returns the number of threads that this rank uses. If the rank is bound to processors, this is their number.
-/// Otherwise it is the rank's share of all processors.
-int threads_of(const RankGroup& group);
+// The threads of ranks.
+
+/// Divides the cores of a machine among processes, so that no core has more than one thread if the processes have at
+/// least a core each. A process gets only cores that it can use. All together get the least of their quotas. Returns
+/// the number of threads of each process, at least 1.
+std::vector<int> divided_cores(const std::vector<UsableCores>& of_process);
+
+/// Returns the number of threads for this rank's option, where 0 means its part of the cores that the ranks of its host
+/// can use, and at most default_threads(). Without other ranks, 0 remains 0. All ranks must call it together.
+int threads_of(RankGroup& group, int asked);
 
 /// Divides a list of items among the ranks. Batches of items are assigned to the ranks in turn, so every batch is the
 /// same as with one process.

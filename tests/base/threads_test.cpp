@@ -1,7 +1,6 @@
 #include "base/threads/threads.hpp"
 
 #include <doctest/doctest.h>
-#include <omp.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/memory/process_memory.hpp"
+#include "base/threads/usable_cores.hpp"
 #include "needs.hpp"
 #include "xtape/array.hpp"
 
@@ -77,7 +77,7 @@ constexpr rlim_t mebibyte = rlim_t{1} << 20;
 TEST_CASE("a number of threads is checked, and the threads are there") {
   CHECK(thread_count(1) == 1);
   CHECK(thread_count(7) == 7);
-  CHECK(thread_count(0) == omp_get_max_threads());
+  CHECK(thread_count(0) == default_threads().count);
   CHECK_THROWS_WITH_AS(thread_count(-1), "the number of threads must be 0 to 4096, not -1", Error);
   CHECK_THROWS_WITH_AS(thread_count(1000000), "the number of threads must be 0 to 4096, not 1000000", Error);
 }

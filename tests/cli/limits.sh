@@ -1,5 +1,6 @@
 #!/bin/bash
-# Little memory, small stacks, inputs without end, and absurd numbers: one error each, and no wait.
+# Little memory, small stacks, inputs without end, and absurd numbers: one error each, and no wait. Few processors: fewer
+# threads.
 # usage: limits.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 recipes=$source/models/recipes
@@ -106,6 +107,32 @@ holds "a pipe without a writer is named" wait_until is_in "^reading .*slow.fifo,
 cat words.txt >slow.fifo
 wait $training
 holds "and read when one comes" [ $? = 0 ]
+
+# Processors.
+group=
+has_quota() { # makes a control group that may use one processor, and names its folder `group`
+  local mount
+  for mount in $(awk '$(NF - 2) == "cgroup2" || $(NF - 2) == "cgroup" && $NF ~ /(^|,)cpu(,|$)/ { print $5 }' /proc/self/mountinfo); do
+    mkdir "$mount/xtape-test-$$" || continue
+    group=$mount/xtape-test-$$
+    { [ -e "$group/cpu.max" ] && echo "100000 100000" >"$group/cpu.max"; } || echo 100000 >"$group/cpu.cfs_quota_us" &&
+      (echo "$BASHPID" >"$group/cgroup.procs") && return
+    rmdir "$group" && group=
+  done
+  false
+}
+trap 'rm -rf "$work"; [ -z "$group" ] || rmdir "$group"' EXIT
+has_cores() { (unset OMP_NUM_THREADS && "$xtape" --version) | grep -q -E "^threads ([2-9]|[0-9]{2,}) "; }
+limited_to() { # limited_to REASON COMMAND…: whether the program has one thread for this reason after the command
+  (unset OMP_NUM_THREADS && "${@:2}" && exec "$xtape" --version >out 2>err)
+  grep -q -x -E "threads 1 \(of [0-9]+ processors: $1\)" out || { cat out err; false; }
+}
+needs "two cores" has_cores
+first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+holds "a mask of one processor" limited_to "the affinity mask has 1" eval 'taskset -cp "$first" "$BASHPID" >taken'
+needs "permission to make a control group with a quota" has_quota
+holds "a quota of one processor" limited_to "the quota of the control group is 1" eval 'echo "$BASHPID" >"$group/cgroup.procs"'
+needs_nothing
 
 # Numbers.
 expect 2 "" "--threads: .*4096" train "${text[@]}" --out none --threads 1000000

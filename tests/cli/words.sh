@@ -14,6 +14,10 @@ expect 0 "^  shakespeare_char +Shakespeare's" "" show
 XTAPE_MODELS=nowhere expect 2 "" "nowhere" show
 expect 0 "^xtape [0-9]+\.[0-9]+\.[0-9]+$" "" --version
 expect 0 "^instruction set [a-z0-9_]+" "" --version
+(unset OMP_NUM_THREADS && "$xtape" --version) >threads
+holds "the number of threads and what makes it" grep -q -E "^threads [0-9]+ \(of [0-9]+ processors?(: [^()]+)?\)$" threads
+OMP_NUM_THREADS=3,2 expect 0 "^threads 3 \(OMP_NUM_THREADS\)$" "" --version
+OMP_NUM_THREADS=many expect 1 "" "^xtape: OMP_NUM_THREADS must begin with a number of threads from 1 to 4096, not be 'many'$" --version
 commands=$("$xtape" --help | sed -n '/^Train:/,/^Examples:/p' | awk '/^  [a-z]/ {print $1}')
 holds "there are commands" [ -n "$commands" ]
 holds "a command's help has no examples of others" eval '! "$xtape" ops --help | grep -q Examples'

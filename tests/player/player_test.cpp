@@ -2,7 +2,6 @@
 #include "xtape/player.hpp"
 
 #include <doctest/doctest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "allocations.hpp"
+#include "base/threads/usable_cores.hpp"
 #include "needs.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
@@ -85,13 +85,13 @@ TEST_CASE("one, two and three threads give the same bits") {
   }
 }
 
-TEST_CASE("two tapes in two threads at once, and inside a caller's own OpenMP region") {
+TEST_CASE("two tapes in two threads at once") {
   const Matrix x = counting(64, 1000);
   const Work truth;
   Player expected = truth.player(1);
   expected.play({{truth.x, x}}, 2);
   const float loss = expected.value<float>(truth.loss)();
-  float found[4] = {};
+  float found[2] = {};
   const auto run = [&](int place) {
     const Work work;
     Player player = work.player(2);
@@ -101,17 +101,12 @@ TEST_CASE("two tapes in two threads at once, and inside a caller's own OpenMP re
   std::thread first(run, 0), second(run, 1);
   first.join();
   second.join();
-#pragma omp parallel for num_threads(2)
-  for (int place = 2; place < 4; ++place) run(place);
   for (float each : found) CHECK(each == loss);
 }
 
-TEST_CASE("without an option, a player has OpenMP's number of threads") {
-  const int before = omp_get_max_threads();
-  omp_set_num_threads(5);
+TEST_CASE("without an option, a player has the default number of threads") {
   const Work work;
-  CHECK(Player(work.tape, {work.loss}).threads() == 5);
-  omp_set_num_threads(before);
+  CHECK(Player(work.tape, {work.loss}).threads() == default_threads().count);
 }
 
 TEST_CASE("plan: its counts are known before anything runs") {

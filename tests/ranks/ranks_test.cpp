@@ -175,3 +175,69 @@ TEST_CASE("a distributed optimiser is called in order") {
                          doctest::Contains("the deviation of the noise must be"), Error);
   CHECK_THROWS_WITH_AS(optimizer.begin(2), "an update has 1 to 1 shards with rows, not 2", Error);
 }
+
+namespace {
+UsableCores with_cores(const std::vector<int>& cores, double quota = 0) {
+  UsableCores usable;
+  usable.cores = cores;
+  usable.quota = quota;
+  return usable;
+}
+}  // namespace
+
+TEST_CASE("processes of a machine divide its cores, and no core has two threads") {
+  using ranks::divided_cores;
+  using Counts = std::vector<int>;
+  const UsableCores eight = with_cores({0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(divided_cores({eight}) == Counts{8});
+  CHECK(divided_cores({eight, eight}) == Counts{4, 4});
+  CHECK(divided_cores({eight, eight, eight}) == Counts{3, 3, 2});
+  // Bound to cores of their own, to a socket in pairs, or only one of them.
+  CHECK(divided_cores({with_cores({0, 1}), with_cores({2, 3, 4}), with_cores({5})}) == Counts{2, 3, 1});
+  const UsableCores socket = with_cores({0, 1, 2, 3}), other = with_cores({4, 5, 6, 7});
+  CHECK(divided_cores({socket, socket, other, other}) == Counts{2, 2, 2, 2});
+  CHECK(divided_cores({eight, socket}) == Counts{4, 4});
+  CHECK(divided_cores({socket, with_cores({3, 4})}) == Counts{3, 2});
+  // More processes than cores.
+  CHECK(divided_cores({with_cores({0, 1}), with_cores({0, 1}), with_cores({0, 1})}) == Counts{1, 1, 1});
+}
+
+TEST_CASE("processes of a control group divide its quota, too") {
+  using ranks::divided_cores;
+  using Counts = std::vector<int>;
+  const std::vector<int> eight{0, 1, 2, 3, 4, 5, 6, 7};
+  CHECK(divided_cores({with_cores(eight, 6), with_cores(eight, 6)}) == Counts{3, 3});
+  CHECK(divided_cores({with_cores(eight, 1.5), with_cores(eight, 1.5), with_cores(eight, 1.5)}) == Counts{1, 1, 1});
+  CHECK(divided_cores({with_cores({0, 1, 2}, 4), with_cores({3}, 4)}) == Counts{2, 1});
+  CHECK(divided_cores({with_cores(eight, 100), with_cores(eight)}) == Counts{4, 4});
+}
+
+TEST_CASE("ranks share the cores of their own host only, and a rank may ask for a number") {
+  const UsableCores here = usable_cores();
+  const int most = default_threads().count;
+  for (const std::vector<int>& hosts : {std::vector<int>{0}, {0, 0}, {0, 1}, {0, 1, 1, 0, 0}}) {
+    std::vector<int> found(hosts.size()), asked(hosts.size());
+    run_ranks(hosts, [&](const std::shared_ptr<Communicator>& communicator) {
+      ranks::RankGroup group(communicator);
+      const auto rank = static_cast<std::size_t>(group.rank());
+      found[rank] = ranks::threads_of(group, 0);
+      asked[rank] = ranks::threads_of(group, group.rank() == 0 ? 0 : 7);
+    });
+    if (hosts.size() == 1) CHECK(found[0] == 0);  // thread_count chooses
+    CHECK(asked[0] == found[0]);
+    for (std::size_t i = 1; i < hosts.size(); ++i) CHECK(asked[i] == 7);
+    for (const int host : {0, 1}) {
+      int sum = 0, count = 0;
+      for (std::size_t i = 0; i < hosts.size(); ++i) {
+        if (hosts.size() == 1 || hosts[i] != host) continue;
+        CHECK(found[i] >= 1);
+        CHECK(found[i] <= most);
+        sum += found[i];
+        ++count;
+      }
+      CHECK(sum <= std::max(here.count(), count));
+    }
+    if (hosts == std::vector<int>{0, 1})
+      for (const int count : found) CHECK(count == std::min(most, here.count()));
+  }
+}

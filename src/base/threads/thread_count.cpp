@@ -1,4 +1,3 @@
-#include <omp.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/memory/process_memory.hpp"
 #include "base/threads/threads.hpp"
+#include "base/threads/usable_cores.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {
@@ -52,7 +52,7 @@ int thread_count(int asked) {
   if (asked < 0 || asked > most_threads)
     throw Error("the number of threads must be 0 to " + std::to_string(most_threads) + ", not " +
                 std::to_string(asked));
-  const int count = asked > 0 ? asked : std::clamp(omp_get_max_threads(), 1, most_threads);
+  const int count = asked > 0 ? asked : std::min(default_threads().count, most_threads);
   require_threads(count);
   return count;
 }

@@ -44,7 +44,7 @@ Tokens encoded(const Tokenizer& tokenizer, const std::string& text, const std::s
 void evaluate_on_text(const EvalArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   const std::string text = read_text(arguments.text, arguments.reading);
-  OpenedModel opened(Use::texts, arguments.run, arguments.checkpoint, arguments.inference);
+  OpenedModel opened(Use::texts, arguments.run, arguments.checkpoint, arguments.inference, 0, communicator);
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);

@@ -137,8 +137,7 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   train::check_changes(directory, data->own_recipe, data->recipe.text, settings);
   data->recipe.trainer.communicator = communicator;
   train::check_agreement(data->group, data->recipe);
-  if (data->group.size() > 1 && data->recipe.trainer.threads == 0)
-    data->recipe.trainer.threads = ranks::threads_of(data->group);
+  data->recipe.trainer.threads = ranks::threads_of(data->group, data->recipe.trainer.threads);
   data->tokenizers = train::load_tokenizers(directory, data->recipe.data);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
   data->model = train::run_model(data->recipe, directory, !found.empty());

@@ -30,14 +30,19 @@ DistributedOptions distributed(const TrainerOptions& options) {
           .threads = options.threads,
           .groups = options.groups};
 }
+
+TrainerOptions on_ranks(TrainerOptions options, ranks::RankGroup& group) {
+  options.threads = ranks::threads_of(group, options.threads);
+  return options;
+}
 }  // namespace
 
 Trainer::Data::Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options)
     : model(the_model),
       batches(the_batches),
-      options(the_options),
+      group(the_options.communicator),
+      options(on_ranks(the_options, group)),
       privacy(model, batches, options),
-      group(options.communicator),
       optimizer(model, train::trained_weights(model, options).names(), distributed(options)),
       updates(model, train::updated_weights(model, options)),
       steps(model, options, optimizer.trained()),

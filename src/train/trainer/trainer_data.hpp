@@ -68,9 +68,9 @@ struct Trainer::Data {
 
   Model& model;
   const Batches& batches;
+  ranks::RankGroup group;
   TrainerOptions options;
   train::Privacy privacy;
-  ranks::RankGroup group;
   DistributedOptimizer optimizer;
   train::WeightUpdates updates;
   std::size_t resident_without_plans = resident_bytes();
