@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 kind=$1
 shift
 build=build-$kind
-bash scripts/setup.sh clang libclang-rt-14-dev libomp-dev
+bash scripts/setup.sh clang libclang-rt-14-dev
 
 # Without optimisation the kernels would run for hours.
 options=(-Db_lundef=false -Doptimization=1 -Dnative=true)

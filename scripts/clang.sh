@@ -3,7 +3,7 @@
 # core suites). usage: clang.sh [SUITE…]; "all" runs every suite.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-bash scripts/setup.sh clang libomp-dev
+bash scripts/setup.sh clang
 cache=$(command -v ccache || true)
 CC="$cache clang" CXX="$cache clang++" bash scripts/build.sh build-clang
 suites=("$@")

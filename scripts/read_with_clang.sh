@@ -4,8 +4,8 @@
 # usage: read_with_clang.sh   JOBS sets the number of parallel compilers
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if ! clang++ -fopenmp -fsyntax-only -x c++ - <<<'#include <omp.h>' 2>/dev/null; then
-  echo "SKIPPED: clang++ with OpenMP is not installed: bash scripts/setup.sh clang libomp-dev"
+if ! command -v clang++ >/dev/null; then
+  echo "SKIPPED: clang++ is not installed: bash scripts/setup.sh clang"
   echo "0 passed, 0 failed, 1 skipped"
   exit
 fi

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! clang-tidy --version 2>/dev/null | grep -q 'version 14\.' || ! command -v clang++ >/dev/null; then
-  echo "SKIPPED: clang-tidy 14 is not installed: bash scripts/setup.sh clang clang-tidy libomp-dev"
+  echo "SKIPPED: clang-tidy 14 is not installed: bash scripts/setup.sh clang clang-tidy"
   echo "0 passed, 0 failed, 1 skipped"
   exit
 fi

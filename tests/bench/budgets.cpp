@@ -72,7 +72,7 @@ void play(const Workload& w, const Words& words, std::size_t memory, std::size_t
   std::fflush(stdout);
 }
 
-/// The curve of a workload, made in a child process, because OpenMP does not survive a fork.
+/// The curve of a workload, made in a child process, so that its memory is in no peak of a play.
 std::vector<MemoryPoint> curve_of(const Workload& w, const Words& words) {
   int ends[2];
   if (pipe(ends) != 0) throw Error("cannot make a pipe");

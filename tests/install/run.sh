@@ -114,7 +114,7 @@ core_program() { # a program of 30 lines that trains, built as xtape-core.pc say
   # shellcheck disable=SC2046
   ! g++ -std=c++17 $(ask --cflags) -M "$source" | grep -E 'xtensor|nlohmann' &&
     with_pkg_config "$source" "$program" -std=c++17 -O1 -s && "$program" &&
-    ! ldd "$program" | grep -E 'blas|lapack|sentencepiece|pcre|libz\.' && [ "$(stat -Lc %s "$program")" -le 7000000 ]
+    ! ldd "$program" | grep -E 'blas|lapack|gomp|sentencepiece|pcre|libz\.' && [ "$(stat -Lc %s "$program")" -le 7000000 ]
 }
 onnx_program() { # built by pkg-config and by CMake, where xtape-onnx is installed
   local package=xtape-onnx source=$source/tests/install/onnx_program.cpp model=$source/tests/fuzz/corpus/onnx/product
