@@ -1,5 +1,5 @@
 """Runs the benchmarks of xtape and its peers in turn and prints a table of their medians. Called by compare.sh."""
-import argparse, json, re, statistics, subprocess, sys, time
+import argparse, contextlib, itertools, json, re, statistics, subprocess, sys, time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -7,6 +7,8 @@ OURS = [str(ROOT / "build/tests/workloads")]
 THEIRS = [sys.executable, str(ROOT / "tests/bench/torch_workloads.py")]
 TRAINING = ["gpt-char", "gpt-baby", "gpt2-124m", "transformer", "gru-attention", "lstm-attention"]
 DECODING = "gpt2-124m-decode"
+# Ends with this program, even if that is killed.
+LOOP = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n  for _ in range(1000000): pass"
 
 
 def printed(command):
@@ -31,6 +33,18 @@ def in_turn(rounds, *commands):
         for lines, command in zip(found, commands):
             lines.extend(measured(command) if command else [])
     return found
+
+
+@contextlib.contextmanager
+def busy(count):
+    """Keeps so many processors busy meanwhile."""
+    loops = [subprocess.Popen([sys.executable, "-c", LOOP]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def rows_of(options):
@@ -62,9 +76,12 @@ def print_table(head, rows, note):
 
 def training(options):
     common, rows, peer = ["--steps", options.steps, "--threads", options.threads], [], "PyTorch"
-    for label, own, their_options in rows_of(options):
+    for (label, own, their_options), beside in itertools.product(rows_of(options), options.beside.split(",")):
         theirs = THEIRS + their_options + common + ["--compile"] * options.compile if their_options else None
-        ours, theirs = in_turn(options.rounds, OURS + own + common, theirs)
+        with busy(int(beside)):
+            ours, theirs = in_turn(options.rounds, OURS + own + common, theirs)
+        if beside != "0":
+            label += f", beside {beside} busy"
         ratio = ""
         if theirs:
             peer = theirs[-1]["peer"]
@@ -115,6 +132,7 @@ def main():
         each.add_argument("--rounds", type=int, default=3)
         each.add_argument("--steps", default="9")
         each.add_argument("--threads", default="2")
+        each.add_argument("--beside", default="0", help="numbers of other processes that each keep a processor busy")
         each.add_argument("--compile", action="store_true", help="run PyTorch with torch.compile")
     sentences = what.add_parser("translation", help="a run of models/transformer.json on words, beside CTranslate2")
     sentences.set_defaults(compared=translation)

@@ -2,6 +2,7 @@
 # Runs benchmarks of xtape and a peer in turn, and prints a table. Without arguments: time and memory of the training
 # steps and of generating in docs/explanation/performance.md, beside PyTorch. Asks before it installs a peer (peers.sh).
 # usage: compare.sh [--only NAME,NAME] [--precision float32,bf16] [--rounds N] [--steps N] [--threads N] [--compile]
+#                   [--beside N,N]
 #        compare.sh translation RUN SOURCE [--rounds N] [--threads N]    beside CTranslate2
 #        compare.sh recurrent TEXT                                       a training of minutes, beside PyTorch
 set -euo pipefail
