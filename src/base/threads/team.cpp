@@ -3,6 +3,8 @@
 // OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
 // threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
 // work is left, and waits only for helpers that have entered.
+#include "base/threads/team.hpp"
+
 #include <pthread.h>
 
 #include <atomic>
@@ -79,8 +81,8 @@ std::uint32_t wait_until(const std::atomic<std::uint32_t>& word, const Ready& re
   return value;
 }
 
-std::atomic<int> forks{0};           // number of forks of this process and its ancestors
-thread_local bool is_alone = false;  // true in a member, in a helper, and after the end of the team
+std::atomic<int> forks{0};        // number of forks of this process and its ancestors
+thread_local bool alone = false;  // what is_alone() returns
 
 class Team {
  public:
@@ -125,7 +127,7 @@ class Team {
     try {
       while (static_cast<int>(helpers_.size()) < count)
         helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
-          is_alone = true;
+          alone = true;
           help(worker, seen);
         });
     } catch (const std::exception&) {
@@ -168,16 +170,25 @@ class Team {
 
 struct TeamOfThread {
   Team team = {};
-  ~TeamOfThread() { is_alone = true; }
+  ~TeamOfThread() { alone = true; }
 };
 }  // namespace
 
+bool is_alone() {
+  return alone;
+}
+Alone::Alone() : before_(alone) {
+  alone = true;
+}
+Alone::~Alone() {
+  alone = before_;
+}
+
 void run_team(int threads, const void* context, void (*member)(const void* context, int worker)) {
-  if (threads <= 1 || is_alone) return member(context, 0);
+  if (threads <= 1 || alone) return member(context, 0);
   thread_local TeamOfThread of_thread;
-  is_alone = true;
+  const Alone members;
   of_thread.team.run(threads, context, member);
-  is_alone = false;
 }
 
 }  // namespace xtape
