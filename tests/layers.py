@@ -22,7 +22,7 @@ PUBLIC = {
     "optim": "optim privacy step",
     "nn": "core init nn parameters",  # core includes all up to here
     "onnx": "onnx",
-    "inspect": "inspect",
+    "inspect": "inspect team_profile",
     "model": "hugging_face model",
     "data": "array_batches bleu csv images text tokenizers",
     "decode": "decode predict",

@@ -13,6 +13,7 @@
 #include "xtape/model.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/recipe.hpp"
+#include "xtape/team_profile.hpp"
 #include "xtape/text.hpp"
 #include "xtape/tokenizers.hpp"
 #include "xtape/train.hpp"

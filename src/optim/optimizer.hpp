@@ -11,6 +11,8 @@
 
 namespace xtape {
 
+class SimulatedTeam;
+
 // Groups of weights for which an optimiser has different options.
 
 /// Returns whether the pattern matches the name. Patterns have the syntax of shell patterns (fnmatch), but a star also
@@ -119,6 +121,8 @@ struct Optimizer::Data {
   const Group& of(const Piece& piece) const { return groups_[group_of_[piece.weight]]; }
   /// Sets the steps of the groups for the next update. Throws Error if the number of updates is out of range.
   void set_steps(double rate, double scale);
+  /// Reports to `team` that the calling thread has made an update, and which memory it reads and writes.
+  void note_update(SimulatedTeam& team, const PieceGradients& gradients) const;
   /// Throws UpdateError if the update would overflow.
   void check_update(const PieceGradients& gradients, double norm);
   /// Uses the bounds to judge whether an update keeps weights and moments finite. `norm` is the norm of the scaled

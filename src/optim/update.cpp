@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/arrays/elements.hpp"
+#include "base/threads/simulated_team.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "optim/optimizer.hpp"
@@ -266,8 +267,24 @@ void Optimizer::Data::check_update(const PieceGradients& gradients, double norm)
     if (!found.empty()) throw UpdateError(found);
 }
 
+void Optimizer::Data::note_update(SimulatedTeam& team, const PieceGradients& gradients) const {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (gradients[i] == nullptr) continue;
+    const Piece& piece = pieces_[i];
+    const std::size_t size = size_of(dtype(piece)), bytes = static_cast<std::size_t>(piece.count) * size;
+    const auto* weight = static_cast<const std::byte*>(weights_[piece.weight].value.data());
+    team.touched(gradients[i], bytes, false);
+    team.touched(weight + static_cast<std::size_t>(piece.begin) * size, bytes, true);
+    for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
+      if (keeps(kind, piece.weight)) team.touched(moment(kind, i), bytes, true);
+  }
+  team.worked("(optimizer)");
+}
+
 double Optimizer::Data::update(const PieceGradients& gradients, double rate, double scale, double clip) {
   constexpr double clip_epsilon = 1e-6;  // the value in PyTorch's clip_grad_norm_
+  SimulatedTeam* const team = SimulatedTeam::current();
+  if (team != nullptr) team->worked("(rest)");
   check_numbers(rate, clip);
   square_sums_.assign(pieces_.size(), 0);
   for_pieces(gradients, [&](std::size_t index, auto scalar) {
@@ -287,6 +304,7 @@ double Optimizer::Data::update(const PieceGradients& gradients, double rate, dou
     update_piece(pieces_[index], array.as<T>() + pieces_[index].begin, static_cast<const T*>(gradients[index]),
                  moments_of<T>(index));
   });
+  if (team != nullptr) note_update(*team, gradients);
   return norm;
 }
 

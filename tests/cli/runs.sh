@@ -64,6 +64,33 @@ events = json.load(open("trace.json"))["traceEvents"]
 names = {event["name"] for event in events}
 steps = [event for event in events if event["ph"] == "X" and event["name"] == "einsum"]
 assert {"einsum", "optimizer", "memory"} <= names and any(step["args"]["module"] == "h.0.mlp.c_fc" for step in steps)'
+# Predictions for more threads.
+expect 0 "^[0-9.]+ ms on 16 threads, [0-9.]+ ms on one: [0-9.]+ times as fast, efficiency [0-9.]+$" "" \
+  profile "$recipe" "${small[@]}" --steps 2 --as-if-threads 16
+holds "a prediction names ops and what keeps the threads idle" grep -qE " %  .*(serial code|too few pieces|uneven pieces|meetings|memory) \([0-9]+ %\)$" out
+expect 0 "^2.50 us per meeting, 40.0 GB/s, cache 8 MiB$" "" \
+  profile "$recipe" "${small[@]}" --steps 1 --as-if-threads 3 --meeting 2.5us --memory-bandwidth 40GB --cache 8MiB
+expect 0 '"site": "h.0.mlp.c_fc"' "" profile "$recipe" "${small[@]}" --steps 2 --as-if-threads 64 --sites --json
+holds "the rows of a prediction add up" python3 -c '
+import json
+found = json.load(open("out"))
+rows = found["rows"]
+assert found["threads"] == 64 and abs(found["efficiency"] * 64 - found["speed_up"]) < 1e-9
+assert abs(sum(row["ms"] for row in rows) - found["ms"]) < 1e-6 * found["ms"]
+assert {"(optimizer)", "(batches)", "(rest)"} <= {row["site"] for row in rows}
+for row in rows:
+    parts = ("few_pieces_ms", "uneven_pieces_ms", "meetings_ms", "memory_ms")
+    lost = 63 * row["serial_ms"] + 64 * sum(row[part] for part in parts)
+    assert abs(lost - row["lost_ms"]) < 1e-6 * max(1, abs(lost)), row'
+for number in 0 -1 4097; do
+  expect 2 "" "--as-if-threads: .*1 to 4096" profile "$recipe" --as-if-threads $number
+done
+expect 2 "" "--as-if-threads" profile "$recipe" --as-if-threads many
+expect 2 "" "--as-if-threads" profile "$recipe" --meeting 2us
+expect 2 "" "--as-if-threads" profile "$recipe" --as-if-threads 2 --threads 2
+expect 2 "" "--meeting '2' must be a number above 0 with one of the units ms, ns, us: 2us" profile "$recipe" --as-if-threads 2 --meeting 2
+expect 2 "" "--memory-bandwidth 'fast' must be a number above 0" profile "$recipe" --as-if-threads 2 --memory-bandwidth fast
+expect 2 "" "--cache must be a size" profile "$recipe" --as-if-threads 2 --cache much
 # Memory budgets.
 expect 2 "" "the plan needs at least .* bytes\), but its memory limit is 1.00 KiB .*for parameters" plan "$recipe" "${small[@]}" --memory 1KiB
 expect 2 "" "--memory must be a size" plan "$recipe" "${small[@]}" --memory much

@@ -1,9 +1,7 @@
 /// xtape profile: measures the time of a recipe's updates, or of plays of a tape, by op or by module.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -12,6 +10,7 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "cli/as_if_threads.hpp"
 #include "cli/play_of.hpp"
 #include "cli/run_options.hpp"
 #include "train/trainer/shard_plays.hpp"
@@ -29,18 +28,8 @@ struct ProfileArguments {
   int ranks = 0;
   std::string bandwidth = "10Gbit";
   double latency = 0.05;  // ms
+  TeamArguments team;
 };
-
-/// Returns the bytes per second of a bandwidth such as 10Gbit, 800Mbit or 5GB. Throws WrongInput.
-double bandwidth_of(const std::string& text) {
-  static const std::map<std::string, double> units = {{"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}, {"MB", 1e6}, {"GB", 1e9}};
-  char* unit = nullptr;
-  const double number = std::strtod(text.c_str(), &unit);
-  const auto found = units.find(unit);
-  if (found == units.end() || !(number > 0) || !std::isfinite(number))
-    throw WrongInput("--bandwidth '" + text + "' must be a number above 0 with the unit Mbit, Gbit, MB or GB: 10Gbit");
-  return number * found->second;
-}
 
 void print_prediction(const UpdatePrediction& expected, const ProfileArguments& arguments) {
   std::printf(
@@ -171,16 +160,21 @@ void print(const TrainingProfile& found, const std::vector<Row>& rows, const Pro
   print_rules(found);
 }
 
-void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
-  check_arguments(arguments.play, Kind::recipe);
-  const Recipe recipe = as_wrong_input([&] {
-    std::vector<Setting> settings = parse_settings(arguments.play.set);
-    if (arguments.play.threads > 0) settings.push_back({"threads", std::to_string(arguments.play.threads)});
-    if (!arguments.play.precision.empty()) settings.push_back({"precision", arguments.play.precision});
-    if (!arguments.play.bits.empty()) settings.push_back({"bits", arguments.play.bits});
-    return Recipe::load(arguments.play.what, settings);
+Recipe recipe_of(const PlayArguments& play) {
+  check_arguments(play, Kind::recipe);
+  return as_wrong_input([&] {
+    std::vector<Setting> settings = parse_settings(play.set);
+    if (play.threads > 0) settings.push_back({"threads", std::to_string(play.threads)});
+    if (!play.precision.empty()) settings.push_back({"precision", play.precision});
+    if (!play.bits.empty()) settings.push_back({"bits", play.bits});
+    return Recipe::load(play.what, settings);
   });
-  const HostNetwork network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};
+}
+
+void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
+  const Recipe recipe = recipe_of(arguments.play);
+  const HostNetwork network{std::max(1, arguments.ranks), bandwidth_of("--bandwidth", arguments.bandwidth),
+                            arguments.latency / 1e3};
   if (network.ranks > recipe.trainer.shards)
     throw WrongInput(
         std::to_string(network.ranks) +
@@ -224,9 +218,42 @@ void profile_play(const ProfileArguments& arguments, const std::shared_ptr<Trace
   print(found, rows, arguments, "play");
 }
 
+/// Measures the updates or plays with as many simulated threads as the machine has.
+std::unique_ptr<TeamProfile> profiled_as_if(const TeamMachine& machine, const ProfileArguments& arguments, Kind kind) {
+  PlayArguments of = arguments.play;
+  of.threads = machine.threads;
+  auto team = std::make_unique<TeamProfile>(machine);
+  if (kind == Kind::recipe) {
+    profile(recipe_of(of), arguments.steps);
+    return team;
+  }
+  const RecordedPlay play = play_of(of);
+  Player player(play.tape, play.outputs, play.options);
+  const std::vector<Feed> feeds = feeds_of(play);
+  for (std::int64_t i = 0; i < 2 * arguments.steps; ++i) {
+    if (i == arguments.steps) team->forget();
+    player.play(feeds, play.step);
+  }
+  return team;
+}
+
+void predict_threads(const ProfileArguments& arguments, Kind kind) {
+  const TeamMachine machine = machine_of(arguments.team);  // measured before a team is simulated
+  const auto one = profiled_as_if(TeamMachine(), arguments, kind);
+  const auto team = profiled_as_if(machine, arguments, kind);
+  const TeamPrediction found = prediction(*one, *team, arguments.steps, arguments.sites);
+  if (arguments.json)
+    std::cout
+        << prediction_json(found, arguments.sites).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+        << '\n';
+  else
+    std::cout << found;
+}
+
 void run(const ProfileArguments& arguments) {
   const auto trace = arguments.trace.empty() ? nullptr : std::make_shared<Trace>();
   const Kind kind = as_wrong_input([&] { return kind_of(arguments.play.what); });
+  if (arguments.team.threads > 0) return predict_threads(arguments, kind);
   kind == Kind::recipe ? profile_recipe(arguments, trace) : profile_play(arguments, trace);
   if (trace) write_trace(*trace, arguments.trace);
 }
@@ -251,6 +278,9 @@ void add_profile(CLI::App& program) {
   add_option(command, "--trace", arguments.trace,
              "Write when each step ran to this file, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
+  add_team(command, arguments.team);
+  for (const char* other : {"--ranks", "--trace", "--threads"})
+    command.get_option("--as-if-threads")->excludes(command.get_option(other));
 }
 
 }  // namespace xtape::cli

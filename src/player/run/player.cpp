@@ -13,6 +13,7 @@
 #include "player/run/executable.hpp"
 #include "player/run/hasher.hpp"
 #include "player/run/packed_weights.hpp"
+#include "player/run/simulated_step.hpp"
 #include "player/run/traced_plan.hpp"
 #include "tape/calls.hpp"
 
@@ -139,12 +140,15 @@ struct Player::Data {
   }
 
   void run_steps(std::uint64_t step, const std::function<void(std::int64_t)>& after) {
+    SimulatedTeam* const team = SimulatedTeam::current();
+    if (team != nullptr) team->worked("(rest)");
     if (hasher) hasher->hash_sources(planned(), memory);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto start = options().profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
       run_traced(i, step);
       if (options().profile)
         seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (team != nullptr) note_step(*team, executable.plan(), planned(), i, addresses);
       if (hasher) hasher->hash_outputs(i, steps[i].out);
       if (after) after(static_cast<std::int64_t>(i));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/threads/simulated_team.hpp"
 #include "player/plan/budget.hpp"
 #include "train/trainer/privacy.hpp"
 #include "xtape/grad.hpp"
@@ -119,11 +120,14 @@ TrainingStep& ShardPlays::largest_step() {
 
 const BatchArrays& ShardPlays::batch_at(std::uint64_t cursor) {
   if (batch_cursor_ == cursor) return batch_;
+  SimulatedTeam* const team = SimulatedTeam::current();
+  if (team != nullptr) team->worked("(rest)");
   const double making = Trace::now();
   batch_cursor_ = ~std::uint64_t{0};
   batches_.training(cursor, batch_);
   batch_cursor_ = cursor;
   batch_seconds += Trace::now() - making;
+  if (team != nullptr) team->worked("(batches)");
   if (options_.trace) options_.trace->add("batch", making);
   return batch_;
 }

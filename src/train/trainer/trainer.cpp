@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/threads/simulated_team.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/trainer/trainer_data.hpp"
@@ -111,10 +112,13 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
   d.state.cursor = first;
   d.steps.forget_seconds();
   d.plays.batch_seconds = d.optimizer_seconds = 0;
+  SimulatedTeam* const team = SimulatedTeam::current();
+  if (team != nullptr) team->forget();
   TrainingProfile profile;
   profile.updates = updates;
   if (d.options.trace) d.options.trace->set_on(true);
   for (std::int64_t i = 0; i < updates; ++i) profile.seconds += update().seconds;
+  if (team != nullptr) team->worked("(rest)");
   if (d.options.trace) d.options.trace->set_on(false);
   profile.steps = d.steps.profile();
   profile.fusions = d.steps.fusions();

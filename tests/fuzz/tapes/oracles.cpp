@@ -29,11 +29,24 @@ Check same_as_reference(const Way& other) {
           }};
 }
 
+namespace {
+Check same_bits(const Way& more, const Way& one) {
+  return {more.name + ", on " + std::to_string(more.threads) + " threads as on one",
+          [=](Trial& trial) { return equal_bits(trial.played(more), trial.played(one), "on more", "on one"); }};
+}
+}  // namespace
+
 Check same_bits_on_threads(const Way& way, int threads) {
   Way more = way;
   more.threads = threads;
-  return {way.name + ", on " + std::to_string(threads) + " threads as on one",
-          [way, more](Trial& trial) { return equal_bits(trial.played(more), trial.played(way), "on more", "on one"); }};
+  return same_bits(more, way);
+}
+
+Check same_bits_on_simulated(int threads) {
+  Way more = all_on(threads);
+  more.name = "all on, simulated";
+  more.simulated = true;
+  return same_bits(more, all_on());
 }
 
 Check same_bits_again(const Way& way) {
@@ -149,6 +162,7 @@ std::vector<Check> all_checks() {
   for (std::uint64_t seed = 0; seed < 8; ++seed)
     for (const Check& check : {nested(seed), by_constants(seed), nested_by_constants(seed)}) checks.push_back(check);
   for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(all_on(), threads));
+  checks.push_back(same_bits_on_simulated(64));
   for (const Way& way : other_ways()) {
     checks.push_back(same_as_reference(way));
     checks.push_back(same_bits_again(way));

@@ -20,9 +20,11 @@ struct Check {
 /// - The way `other` agrees with the reference: integers and flags exactly, floats within a tolerance that depends on
 ///   the condition of the program. The condition is measured by the difference of float32 and float64.
 Check same_as_reference(const Way& other);
-/// - Equal bits: on `threads` threads and on one; in the third play and in the first; with and without reuse of memory;
+/// - Equal bits: on `threads` threads, real or simulated, and on one; in the third play and in the first; with and
+/// without reuse of memory;
 ///   in the least memory and with all values kept.
 Check same_bits_on_threads(const Way& way, int threads);
+Check same_bits_on_simulated(int threads);
 Check same_bits_again(const Way& way);
 Check same_bits_without_reuse();
 Check same_bits_in_least_memory();

@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "drawer.hpp"
 #include "oracles.hpp"
@@ -14,7 +17,7 @@ using namespace xtape;
 using namespace xtape::fuzz;
 
 namespace {
-constexpr std::uint64_t fresh = 2000;
+constexpr std::uint64_t fresh = 2000, many_threads = 200;
 
 std::string recorded(const Program& program) {
   Subject subject(program.mode, Floats::as_written);
@@ -37,6 +40,20 @@ TEST_CASE("tapes: random programs give the same results in all ways of playing")
                     << as_definition(shrunk.program));
     break;
   }
+}
+
+TEST_CASE("tapes: random programs give the same results on 64 threads, real and simulated, as on one") {
+  std::string failed;
+  std::thread([&] {  // a thread of its own, whose many helpers end with it
+    for (std::uint64_t seed = 0; seed < many_threads && failed.empty(); ++seed) {
+      const Program program = draw(seed);
+      const std::vector<Check> checks = {same_bits_on_threads(all_on(), 64), same_bits_on_simulated(64)};
+      if (const auto failure = first_failure(recipe_of(program), checks))
+        failed = "seed " + std::to_string(seed) + ": " + failure->check + ": " + failure->what;
+    }
+  })
+      .join();
+  CHECK_MESSAGE(failed.empty(), failed);
 }
 
 TEST_CASE("tapes: random programs call every op, ops of users, scans, checkpoints and gradients") {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "xtape/ops.hpp"
+#include "xtape/team_profile.hpp"
 
 namespace xtape::fuzz {
 
@@ -87,6 +89,8 @@ Played played(const Subject& subject, const Way& way, const std::shared_ptr<Aren
   subject.start(player);
   Played result;
   result.plan = player.plan();
+  std::optional<TeamProfile> team;
+  if (way.simulated) team.emplace(TeamMachine{.threads = way.threads});
   for (std::size_t play = 0; play < plays; ++play) {
     player.play(subject.feeds(play % 2), play % 2);
     std::vector<Array>& values = result.values.emplace_back();

@@ -18,6 +18,7 @@ struct Way {
   int threads = 1;
   Floats floats = Floats::as_written;
   bool least_memory = false;  ///< With the smallest budget that is possible: PlayerOptions::memory.
+  bool simulated = false;     ///< By a simulated team (TeamProfile).
 };
 
 Way all_on(int threads = 1, Floats floats = Floats::as_written);
