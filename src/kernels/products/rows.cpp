@@ -137,7 +137,7 @@ constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::in
 
 /// A product with a matrix so large that reading it takes nearly all the time. The product is divided along the terms.
 /// Each thread then reads contiguous memory. Every chunk of terms has its own sums, which are then added in order. The
-/// division does not depend on the number of rows. The bits of a row are therefore independent of this number, too.
+/// division does not depend on the number of rows or threads. The bits of a row are therefore independent of them, too.
 template <class T, class W>
 class Chunked {
  public:
@@ -154,15 +154,20 @@ class Chunked {
     constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
     static constexpr auto multiply = by_terms_of<T, W>(all_rows);
     const std::int64_t count = ceiling(plan_.k, chunk_), size = plan_.m * plan_.n;
-    parallel_for(plan_.threads, count, 1, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t i = begin; i < finish; ++i)
-        for (std::int64_t row = 0; row < plan_.m; row += rows_together<T>) {
+    // If threads are more than chunks, each chunk is divided along the columns.
+    const std::int64_t parts = std::clamp<std::int64_t>(2 * plan_.threads / count, 1, ceiling(plan_.n, least_columns));
+    const std::int64_t width = ceiling(ceiling(plan_.n, parts), block_columns) * block_columns;
+    parallel_for(plan_.threads, count * parts, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t task = begin; task < finish; ++task) {
+        const std::int64_t i = task / parts, first = task % parts * width, columns = std::min(width, plan_.n - first);
+        for (std::int64_t row = 0; row < plan_.m && columns > 0; row += rows_together<T>) {
           const T* from = x + plan_.offsets[0] + row * plan_.m_strides[0] + i * chunk_ * plan_.k_strides[0];
-          const W* chunk = w + plan_.offsets[1] + i * chunk_ * plan_.k_strides[1];
+          const W* chunk = w + plan_.offsets[1] + i * chunk_ * plan_.k_strides[1] + first;
           multiply[std::min<std::int64_t>(rows_together<T>, plan_.m - row) - 1](
-              {from, chunk, sums + i * size + row * plan_.n, std::min(chunk_, plan_.k - i * chunk_), plan_.n,
+              {from, chunk, sums + i * size + row * plan_.n + first, std::min(chunk_, plan_.k - i * chunk_), columns,
                plan_.m_strides[0], plan_.k_strides[0], plan_.k_strides[1], 1, plan_.n, 1, false});
         }
+      }
     });
     for (std::int64_t row = 0; row < plan_.m; ++row) {
       T* to = c + plan_.offsets[2] + row * plan_.m_strides[2];
@@ -178,6 +183,7 @@ class Chunked {
  private:
   static constexpr std::int64_t chunks = 8, chunk_terms = 8;
   static constexpr std::int64_t large_product = 1 << 18;  // multiply-adds of one row
+  static constexpr std::int64_t least_columns = 256;  // a thread reads them at once, so that memory is read in lines
   GemmPlan plan_;
   std::int64_t chunk_;  // terms per chunk
 };

@@ -11,9 +11,9 @@ namespace xtape {
 namespace {
 constexpr std::int64_t group_rows = 128;  // rows per task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
-constexpr double worth_a_task = 1 << 20;  // multiply-adds
-constexpr std::int64_t most_tasks = 8;
-constexpr std::int64_t products_apart = 16;  // with this many products or more, each task computes a whole product
+constexpr double worth_a_task = 1 << 20;                     // multiply-adds
+constexpr std::int64_t usual_tasks = 8, tasks_a_thread = 3;  // the division into tasks does not change results
+constexpr std::int64_t products_apart = 16;  // of so many products, and two a thread, each task computes a whole one
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // panels of a task with all rows, to fit the second-level cache
@@ -38,6 +38,9 @@ class Tiles {
   [[gnu::cold]] explicit Tiles(const GemmPlan& plan)
       : plan_(plan), operands_(plan), stage_blocks_(operands_.blocks()), stage_panels_(operands_.panels()) {
     const std::int64_t panels = operands_.panels(), bands = operands_.bands().count;
+    const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
+                                                         static_cast<double>(plan.k) / worth_a_task);
+    const std::int64_t tasks = std::max(usual_tasks, tasks_a_thread * plan.threads);
     if (!prepared()) {
       const auto part_bytes = static_cast<std::int64_t>(sizeof(Part)) * together();
       const std::int64_t most_panels = std::max(group_panels, most_tile_bytes / (operands_.panel_size() * part_bytes));
@@ -47,21 +50,22 @@ class Tiles {
       stage_blocks_ = std::clamp<std::int64_t>(most_tile_bytes / block_bytes, 1, stage_blocks_);
     }
     if (by_columns()) {
-      const std::int64_t most = std::max<std::int64_t>(1, panels * plan.outer.count() / most_tasks);
+      const std::int64_t all_panels = panels * plan.outer.count();
+      const std::int64_t most = std::max<std::int64_t>(1, all_panels / std::min(tasks, std::max(worth, usual_tasks)));
       columns_ = std::min({few_panels, most, panels});
-      row_groups_ = 1;
-      group_bands_ = bands;
+      // If the columns are too few for the threads, several tasks pack the same columns, each for its own rows.
+      const bool all_busy = plan.threads == 1 || all_panels / columns_ >= 2 * plan.threads;
+      row_groups_ = all_busy ? 1 : std::clamp<std::int64_t>(std::min(tasks, worth) / all_panels, 1, ceiling(bands, 4));
+      group_bands_ = ceiling(bands, row_groups_);
       stays_in_place_ = may_stay && bands > 1 && bands <= bands_in_place && operands_.stays_in_cache();
       return;
     }
     row_groups_ = std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
     if (row_groups_ > 1) row_groups_ = row_groups_ / 2 * 2;  // an odd number would leave one of two threads idle
-    const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
-                                                         static_cast<double>(plan.k) / worth_a_task);
     // Products with few rows are divided along the columns, so that all threads have work. If there are enough columns,
     // they are not divided along the rows, because groups of few bands differ too much in size.
-    const std::int64_t wanted = std::min({worth, most_tasks, stage_panels_});
-    if (plan.m <= group_rows && wanted == most_tasks) row_groups_ = 1;
+    const std::int64_t wanted = std::min({worth, tasks, stage_panels_});
+    if (plan.m <= group_rows && wanted == tasks) row_groups_ = 1;
     group_bands_ = ceiling(bands, row_groups_);
     columns_ =
         ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted / (row_groups_ * together())));
@@ -123,7 +127,9 @@ class Tiles {
   };
 
   /// Whether a task computes a whole product. Its thread also packs the operands.
-  bool whole_products() const { return plan_.outer.count() >= products_apart; }
+  bool whole_products() const {
+    return plan_.outer.count() >= std::max<std::int64_t>(products_apart, 2 * plan_.threads);
+  }
   /// The number of threads that share the memory of a product.
   std::int64_t workers() const { return whole_products() ? 1 : plan_.threads; }
   /// The number of products that are packed together.
