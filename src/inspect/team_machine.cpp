@@ -47,8 +47,8 @@ double bandwidth_here(std::size_t cache) {
   const float* in = from.as<float>();
   auto* out = const_cast<float*>(to.as<float>());
   double best = 0;
-  for (int round = 0; round < 16;
-       ++round) {  // the first one gets the memory from the system, some have busy neighbours
+  // The first round gets the memory from the system, and others have busy neighbours.
+  for (int round = 0; round < 16; ++round) {
     const double start = seconds_now();
     parallel_for(threads, from.count(), 1 << 14, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) out[i] = in[i] + 1;

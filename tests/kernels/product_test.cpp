@@ -265,8 +265,9 @@ TEST_CASE("float32 products are near float64, with the same bits on any number o
   struct Size {
     std::int64_t m, k, n;
   };
-  for (const Size& size : {Size{1, 3000, 700}, Size{64, 512, 300}, Size{1, 500000, 1}, Size{3, 2000, 5},
-                           Size{300, 1, 200}, Size{130, 70, 1}, Size{130, 300, 70}}) {
+  for (const Size& size :
+       {Size{1, 3000, 700}, Size{64, 512, 300}, Size{1, 500000, 1}, Size{3, 2000, 5}, Size{300, 1, 200},
+        Size{130, 70, 1}, Size{130, 300, 70}, Size{600, 512, 40}, Size{2000, 256, 96}}) {
     const auto count = [](std::int64_t x, std::int64_t y) { return static_cast<std::size_t>(x * y); };
     std::vector<double> a(count(size.m, size.k)), b(count(size.k, size.n)), c(count(size.m, size.n));
     for (double& each : a) each = static_cast<float>(uniform(random));
@@ -281,7 +282,7 @@ TEST_CASE("float32 products are near float64, with the same bits on any number o
       product.b_axes = "kn";
       product.c_axes = "mn";
       std::vector<float> first;
-      for (int threads : {1, 2, 4}) {
+      for (int threads : {1, 2, 4, 16, 64}) {
         product.threads = threads;
         product.dtype = Dtype::float32;
         const PlannedProduct planned = make_product(product);

@@ -15,7 +15,7 @@ constexpr double worth_a_task = 1 << 20;                     // multiply-adds
 constexpr std::int64_t usual_tasks = 8, tasks_a_thread = 3;  // the division into tasks does not change results
 constexpr std::int64_t products_apart = 16;  // of so many products, and two a thread, each task computes a whole one
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
-constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
+constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task packs its own columns
 constexpr std::int64_t few_panels = 8;             // panels of a task with all rows, to fit the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
 // With AVX2, tasks that do not compute all rows process this many bands together. These bands stay in the second-level
@@ -24,7 +24,8 @@ constexpr std::int64_t bands_together = 16;
 
 /// Products in the format F. Both operands are divided into blocks of terms. A stage packs some blocks and columns of b
 /// for all threads, and the rows of a if they cannot be read in place. Tasks then compute groups of rows and columns of
-/// c. If c has few rows, a task takes all rows and packs its own columns of b, block by block.
+/// c. If c has few rows, a task packs its own columns of b, block by block, and takes all rows if there are enough
+/// columns for the threads.
 template <class F>
 class Tiles {
  public:
