@@ -35,8 +35,9 @@ Vars Sweep::run(const Vars& outputs, const Vars& inputs, const Vars& cotangents)
   for (const Var& output : outputs) finish = std::max(finish, static_cast<std::size_t>(output.id().node) + 1);
   for (const Var& input : inputs) wanted_.emplace(input.id(), Var());
   mark_dependents(finish);
+  order_dependents(outputs);
   if (fuses_) find_fusions(outputs, inputs, finish);
-  for (std::size_t i = 0; i < outputs.size(); ++i) contribute(outputs[i].id(), cotangents[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) contribute(outputs[i].id(), cotangents[i], order_.size() + 1);
   for (std::size_t index = finish; index-- > begin_;) visit(index);
   for (auto& wanted : wanted_)  // nodes before `begin_` were not visited
     if (wanted.second.empty()) wanted.second = total(wanted.first);
@@ -52,6 +53,32 @@ void Sweep::mark_dependents(std::size_t finish) {
     const Node& node = tape_.node(i);
     if (!node.op->differentiable) continue;
     depends_[i - begin_] = std::ranges::any_of(node.inputs, [&](ValueId id) { return depends(id); });
+  }
+}
+
+/// Numbers the nodes that depend on an input in the order in which a depth-first walk from the outputs along the
+/// operands leaves them. Sums of gradients take their terms in this order, because the order on the tape is not always
+/// the program's: C++ leaves it to the compiler which operand of `f(x) + g(x)` is recorded first.
+void Sweep::order_dependents(const Vars& outputs) {
+  order_.assign(depends_.size(), 0);
+  std::size_t last = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> path;  // a node, and how many of its operands were walked
+  const auto enter = [&](ValueId id) {
+    const auto index = static_cast<std::size_t>(id.node);
+    if (index >= begin_ && depends_[index - begin_] && order_[index - begin_] == 0) path.emplace_back(index, 0);
+  };
+  for (const Var& output : outputs) {
+    enter(output.id());
+    while (!path.empty()) {
+      auto& [index, walked] = path.back();
+      const std::vector<ValueId>& operands = tape_.node(index).inputs;
+      if (walked < operands.size()) {
+        enter(operands[walked++]);
+      } else {
+        order_[index - begin_] = ++last;
+        path.pop_back();
+      }
+    }
   }
 }
 
@@ -78,12 +105,13 @@ void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t fi
 Var Sweep::total(ValueId id) {
   const auto found = pending_.find(id);
   if (found == pending_.end()) return Var();
-  Vars parts = std::move(found->second);
+  std::vector<Contribution> parts = std::move(found->second);
   pending_.erase(found);
-  Var sum = parts[0];
+  std::ranges::stable_sort(parts, std::ranges::greater(), &Contribution::order);
+  Var sum = parts[0].value;
   if (parts.size() > 1) {
     const auto in_site = tape_.in_site(tape_.node(id.node).site);
-    for (std::size_t i = 1; i < parts.size(); ++i) sum = add(sum, parts[i]);
+    for (std::size_t i = 1; i < parts.size(); ++i) sum = add(sum, parts[i].value);
   }
   return sum;
 }
@@ -101,13 +129,13 @@ void Sweep::visit(std::size_t index) {
   }
   if (!reached || !depends_[index - begin_] || declined_) return;
   const Fusion* fusion = fusions_ ? fusions_->at(static_cast<std::int32_t>(index)) : nullptr;
-  if (fusion == nullptr || !flow_through_fused(*fusion, node, cotangents))
+  if (fusion == nullptr || !flow_through_fused(*fusion, node, cotangents, order_[index - begin_]))
     flow_through(static_cast<std::int32_t>(index), node, cotangents);
 }
 
 /// Records the fused call and its gradient in place of the gradients of the calls that the fused call replaces. Returns
 /// false and records nothing if the fused op has no gradient rule for these cotangents and inputs.
-bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents) {
+bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents, std::size_t order) {
   for (std::size_t k = 0; k < cotangents.size(); ++k) {
     if (!cotangents[k].empty() && !fusion.gives(static_cast<std::int32_t>(k))) return false;
   }
@@ -132,7 +160,7 @@ bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Var
     return false;
   }
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!found[i].empty()) contribute(wanted[i].id(), found[i]);
+    if (!found[i].empty()) contribute(wanted[i].id(), found[i], order);
   return true;
 }
 
@@ -153,7 +181,7 @@ void Sweep::flow_through(std::int32_t index, const Node& node, const Vars& cotan
   if (gradients.empty()) gradients = through_expansion(call);
   check_gradients(call, gradients);
   for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (!gradients[i].empty() && call.needs[i]) contribute(node.inputs[i], gradients[i]);
+    if (!gradients[i].empty() && call.needs[i]) contribute(node.inputs[i], gradients[i], order_[index - begin_]);
 }
 
 /// Returns the gradient of an op without a gradient rule. Records the expansion of the op and differentiates the

@@ -17,6 +17,12 @@ GradientCall gradient_call(const Tape& tape, std::int32_t index, const Node& nod
 /// input.
 void check_gradients(const GradientCall& call, const Vars& gradients);
 
+/// A term of a value's cotangent. A sum takes its terms from the highest order to the lowest.
+struct Contribution {
+  Var value;
+  std::size_t order;
+};
+
 /// One sweep from the outputs back to the inputs, over the nodes from `begin` on. Uses a loop instead of recursion,
 /// because a tape may be long.
 class Sweep {
@@ -35,15 +41,16 @@ class Sweep {
 
  private:
   void mark_dependents(std::size_t finish);
+  void order_dependents(const Vars& outputs);
   void find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish);
   bool depends(ValueId id) const {
     const auto index = static_cast<std::size_t>(id.node);
     return (index >= begin_ && index - begin_ < depends_.size() && depends_[index - begin_]) || wanted_.count(id) != 0;
   }
-  void contribute(ValueId id, const Var& value) { pending_[id].push_back(value); }
+  void contribute(ValueId id, const Var& value, std::size_t order) { pending_[id].push_back({value, order}); }
   Var total(ValueId id);
   void visit(std::size_t index);
-  bool flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents);
+  bool flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents, std::size_t order);
   void flow_through(std::int32_t index, const Node& node, const Vars& cotangents);
   Vars through_expansion(const GradientCall& call);
 
@@ -54,7 +61,8 @@ class Sweep {
   bool declined_ = false;
   std::optional<Fusions> fusions_;
   std::vector<bool> depends_;
-  std::unordered_map<ValueId, Vars> pending_;
+  std::vector<std::size_t> order_;  // by node from `begin_` on: see order_dependents
+  std::unordered_map<ValueId, std::vector<Contribution>> pending_;
   std::map<ValueId, Var> wanted_;
 };
 

@@ -46,6 +46,22 @@ TEST_CASE("the gradients of all uses of a value are summed") {
   CHECK(at(grad(y, {x})[0], {{x, 0.7}}) == doctest::Approx(2 * 0.7 + std::cos(0.7) + 1));
 }
 
+TEST_CASE("the terms of a gradient are added in the order of the operands, in whichever order these were recorded") {
+  const auto gradient = [](bool backwards) {
+    Tape tape;
+    const Var x = scalar_input(tape, "x");
+    const std::vector<double> factors = {1.0, 1e17, -1e17};
+    Vars terms(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::size_t k = backwards ? 2 - i : i;
+      terms[k] = x * factors[k];
+    }
+    return at(grad(terms[0] + terms[1] + terms[2], {x})[0], {{x, 1.0}});
+  };
+  CHECK(gradient(false) == 1.0);  // (-1e17 + 1e17) + 1, from the last operand to the first
+  CHECK(gradient(true) == 1.0);
+}
+
 TEST_CASE("an input that no gradient reaches is an error, or gets an empty var or zeros of its type by option") {
   Tape tape;
   const Var x = tape.input("x", {2}, Dtype::float64);
