@@ -109,9 +109,10 @@ class Optimizer {
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
   /// The moments and the number of updates. Moments are named by kind and weight ("first.h.0.attn.c_attn.weight"). The
   /// kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). "updates" is the number of
-  /// updates, int64 [1]. To continue from a checkpoint, write to these arrays.
+  /// updates of each weight, int64 [weights]: an update without its gradient does not count. To continue from a
+  /// checkpoint, write to these arrays.
   const Store& state() const;
-  std::int64_t updates() const;  ///< The number of updates.
+  std::int64_t updates() const;  ///< The number of updates: the most of any weight.
 
  private:
   friend class DistributedOptimizer;

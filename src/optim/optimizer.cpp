@@ -76,8 +76,9 @@ Optimizer::Data::Data(const Store& weights, const std::vector<OptimizerGroup>& g
     : threads_(thread_count(threads)),
       weights_(weights),
       pieces_(pieces_of(weights)),
-      updates_(Dtype::int64, {1}),
+      updates_(Dtype::int64, {static_cast<std::int64_t>(weights.size())}),
       found_(pieces_.size()),
+      reached_(weights.size()),
       ranks_(std::move(ranks)) {
   for (const OptimizerGroup& group : groups) {
     check(group.options);
@@ -153,6 +154,8 @@ void check_views(const Store& weights, const std::vector<ArrayView>& views) {
 
 const PieceGradients& Optimizer::Data::found(const std::vector<ArrayView>& views) {
   check_views(weights_, views);
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    reached_[i] = static_cast<char>(views[i].data() != nullptr && !groups_[group_of_[i]].options.frozen);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& piece = pieces_[i];
     const ArrayView& view = views[piece.weight];
@@ -170,7 +173,8 @@ Optimizer::Optimizer(const Store& weights, const OptimizerOptions& options, int 
     : data_(new Data(weights, {{"*", options}}, threads)) {}
 
 double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, double scale, double clip) {
-  return data_->update(data_->found(gradients), rate, scale, clip);
+  const PieceGradients& found = data_->found(gradients);
+  return data_->update(found, data_->reached(), rate, scale, clip);
 }
 
 const Store& Optimizer::state() const {
@@ -179,7 +183,9 @@ const Store& Optimizer::state() const {
 }
 
 std::int64_t Optimizer::updates() const {
-  return *data_->updates().as<std::int64_t>();
+  const Array& updates = data_->updates();
+  const auto* begin = updates.as<std::int64_t>();
+  return updates.count() == 0 ? 0 : *std::max_element(begin, begin + updates.count());
 }
 
 }  // namespace xtape

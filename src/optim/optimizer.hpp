@@ -44,6 +44,9 @@ std::vector<Piece> pieces_of(const Store& weights);
 /// Per piece: the address of its gradient, or null if this process does not update the piece.
 using PieceGradients = std::vector<const void*>;
 
+/// Per weight: whether any process has a gradient for it. The update then counts for the weight.
+using ReachedWeights = std::vector<char>;
+
 /// Throws Error if the learning rate or the clipping norm of an update is out of range.
 void check_numbers(double rate, double clip);
 
@@ -89,11 +92,13 @@ struct Optimizer::Data {
   /// Returns the addresses of the gradients in views, one view per weight. Throws as Optimizer::update does if a view
   /// does not fit its weight.
   const PieceGradients& found(const std::vector<ArrayView>& views);
+  /// Returns which weights have a view, after found().
+  const ReachedWeights& reached() const { return reached_; }
   /// Makes one update with the gradients times `scale`, clipped to the norm `clip` (0: no clipping). Returns the norm
   /// before clipping. If the norm is not finite, nothing changes. Throws Error as check_numbers does. Throws
   /// UpdateError if the update would make a weight or moment NaN or infinite. After an error nothing has changed. For
   /// almost every update, bounds on weights and moments rule this error out.
-  double update(const PieceGradients& gradients, double rate, double scale, double clip);
+  double update(const PieceGradients& gradients, const ReachedWeights& reached, double rate, double scale, double clip);
   /// Makes the next update measure weights and moments again.
   void forget_bounds();
 
@@ -104,7 +109,7 @@ struct Optimizer::Data {
   /// Returns the moments of an owned piece. Returns null if the piece is not owned or its weight has no moments of this
   /// kind.
   void* moment(std::size_t kind, std::size_t piece) const { return moments_[kind][piece]; }
-  /// Returns the number of updates: int64 [1].
+  /// Returns the number of updates of each weight: int64 [weights].
   const Array& updates() const { return updates_; }
   Array& updates() { return updates_; }
   /// Contains "updates" and, in a single process, the moments as arrays with the shapes of the weights.
@@ -115,12 +120,15 @@ struct Optimizer::Data {
   struct Group {
     OptimizerOptions options;
     bool narrow = false;     // whether the group has a float32 weight
-    AdamUpdate step = {};    // of the next update; sgd uses only its rate and scale
+    AdamUpdate step = {};    // of the next update, apart from corrections; sgd uses only its rate and scale
+    double fewest = 0;       // updates of a weight that the next update changes, including it
     Magnitudes bounds = {};  // infinite at first
   };
   const Group& of(const Piece& piece) const { return groups_[group_of_[piece.weight]]; }
-  /// Sets the steps of the groups for the next update. Throws Error if the number of updates is out of range.
-  void set_steps(double rate, double scale);
+  /// Sets the steps of the groups for the next update. Throws Error if a number of updates is out of range.
+  void set_steps(const ReachedWeights& reached, double rate, double scale);
+  /// Sets the bias corrections of an update that is a weight's `updates`th.
+  static void correct(AdamUpdate& step, double updates);
   /// Reports to `team` that the calling thread has made an update, and which memory it reads and writes.
   void note_update(SimulatedTeam& team, const PieceGradients& gradients) const;
   /// Throws UpdateError if the update would overflow.
@@ -158,6 +166,7 @@ struct Optimizer::Data {
   Store state_;
   std::vector<double> square_sums_;
   PieceGradients found_;  // the result of found()
+  ReachedWeights reached_;
   std::unique_ptr<UpdateGroup> ranks_;
 };
 

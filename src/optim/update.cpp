@@ -80,11 +80,21 @@ double Optimizer::Data::decay_of(const Piece& piece) const {
   return options.decay_all || weights_[piece.weight].value.shape().size() >= 2 ? options.weight_decay : 0;
 }
 
-void Optimizer::Data::set_steps(double rate, double scale) {
-  const std::int64_t before = *updates_.as<std::int64_t>();
-  if (before < 0 || before > most_updates)
-    throw Error("optimizer: the number of updates, " + std::to_string(before) + ", is not from 0 to 2^62");
-  const auto count = static_cast<double>(before + 1);  // includes the next update
+void Optimizer::Data::correct(AdamUpdate& step, double updates) {
+  step.correction1 = 1 - kernels().numbers.pow(step.beta1, updates);
+  step.correction2 = 1 - kernels().numbers.pow(step.beta2, updates);
+}
+
+void Optimizer::Data::set_steps(const ReachedWeights& reached, double rate, double scale) {
+  for (Group& group : groups_) group.fewest = static_cast<double>(most_updates);
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const std::int64_t before = updates_.as<std::int64_t>()[i];
+    if (before < 0 || before > most_updates)
+      throw Error("optimizer: the number of updates of '" + weights_[i].name + "', " + std::to_string(before) +
+                  ", is not from 0 to 2^62");
+    double& fewest = groups_[group_of_[i]].fewest;
+    if (reached[i] != 0) fewest = std::min(fewest, static_cast<double>(before + 1));
+  }
   for (Group& group : groups_) {
     const OptimizerOptions& options = group.options;
     group.step.rate = rate * options.rate.value_or(1);
@@ -92,8 +102,7 @@ void Optimizer::Data::set_steps(double rate, double scale) {
     group.step.beta1 = options.beta1;
     group.step.beta2 = options.beta2;
     group.step.epsilon = options.epsilon;
-    group.step.correction1 = 1 - kernels().numbers.pow(options.beta1, count);
-    group.step.correction2 = 1 - kernels().numbers.pow(options.beta2, count);
+    correct(group.step, group.fewest);  // the smallest corrections, for bounds
   }
 }
 
@@ -131,6 +140,7 @@ void Optimizer::Data::update_piece(const Piece& piece, T* weight, const T* gradi
                                  {step.rate, step.scale, options.momentum, options.nesterov, decay});
     return;
   }
+  correct(step, static_cast<double>(updates_.as<std::int64_t>()[piece.weight] + 1));
   if (options.kind == Kind::adam)
     step.decay = decay;
   else
@@ -245,8 +255,8 @@ std::string Optimizer::Data::overflow(const PieceGradients& gradients) const {
   if (found == of_piece.end()) return "";
   const Piece& piece = pieces_[found - of_piece.begin()];
   const Store::Entry& weight = weights_[piece.weight];
-  return "update " + std::to_string(*updates_.as<std::int64_t>() + 1) + " would make the " + found->kind + " of '" +
-         weight.name + "' " + number(found->then) + " at " +
+  return "update " + std::to_string(updates_.as<std::int64_t>()[piece.weight] + 1) + " would make the " + found->kind +
+         " of '" + weight.name + "' " + number(found->then) + " at " +
          index_text(index_of(piece.begin + found->index, weight.value.shape())) + ", where it is " +
          number(found->now) + " and the gradient " + number(found->gradient) + " (" + name_of(weight.value.dtype()) +
          ")";
@@ -281,7 +291,8 @@ void Optimizer::Data::note_update(SimulatedTeam& team, const PieceGradients& gra
   team.worked("(optimizer)");
 }
 
-double Optimizer::Data::update(const PieceGradients& gradients, double rate, double scale, double clip) {
+double Optimizer::Data::update(const PieceGradients& gradients, const ReachedWeights& reached, double rate,
+                               double scale, double clip) {
   constexpr double clip_epsilon = 1e-6;  // the value in PyTorch's clip_grad_norm_
   SimulatedTeam* const team = SimulatedTeam::current();
   if (team != nullptr) team->worked("(rest)");
@@ -295,15 +306,15 @@ double Optimizer::Data::update(const PieceGradients& gradients, double rate, dou
   const double norm = norm_of(square_sums_, scale);
   if (!std::isfinite(norm)) return norm;
   if (clip > 0) scale *= std::min(1.0, clip / (norm + clip_epsilon));
-  set_steps(rate, scale);
+  set_steps(reached, rate, scale);
   check_update(gradients, norm_of(square_sums_, scale));
-  ++*updates_.as<std::int64_t>();
   for_pieces(gradients, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
     Array array(weights_[pieces_[index].weight].value);
     update_piece(pieces_[index], array.as<T>() + pieces_[index].begin, static_cast<const T*>(gradients[index]),
                  moments_of<T>(index));
   });
+  for (std::size_t i = 0; i < weights_.size(); ++i) updates_.as<std::int64_t>()[i] += reached[i] != 0 ? 1 : 0;
   if (team != nullptr) note_update(*team, gradients);
   return norm;
 }

@@ -28,8 +28,10 @@ std::string not_second_moments(const Array& array) {
 /// Returns the error in the elements of an array of an optimiser's state, or "" if there is none.
 std::string wrong_elements(const std::string& name, const Array& array) {
   if (name == "updates") {
-    const std::int64_t updates = *array.as<std::int64_t>();
-    return updates >= 0 && updates <= most_updates ? "" : "is " + std::to_string(updates);
+    const auto* updates = array.as<std::int64_t>();
+    const auto* wrong = std::find_if(updates, updates + array.count(),
+                                     [](std::int64_t count) { return count < 0 || count > most_updates; });
+    return wrong == updates + array.count() ? "" : "is " + std::to_string(*wrong) + " for a weight";
   }
   if (!name.starts_with("second.")) return "";
   return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
@@ -108,7 +110,7 @@ struct DistributedOptimizer::Data {
       const auto& [name, weight] = weights.weights()[i];
       entries.push_back({optimizer().kinds()[kind] + "." + name, weight.dtype(), weight.shape()});
     });
-    entries.push_back({"updates", Dtype::int64, {1}});
+    entries.push_back({"updates", Dtype::int64, {static_cast<std::int64_t>(weights.weights().size())}});
     return entries;
   }
 
@@ -245,7 +247,10 @@ double DistributedOptimizer::update(double rate, double scale, double clip, cons
           d.of_piece[i] = sums;
         }
       });
-  const double norm = d.optimizer().update(d.of_piece, rate, scale, clip);
+  ReachedWeights counted(d.reached.begin(), d.reached.end());
+  for (const Piece& piece : layout.pieces)
+    if (d.optimizer().options(piece).frozen) counted[piece.weight] = 0;
+  const double norm = d.optimizer().update(d.of_piece, counted, rate, scale, clip);
   if (std::isfinite(norm)) d.weights.exchange(layout);
   return norm;
 }
