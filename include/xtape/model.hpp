@@ -185,8 +185,9 @@ class Model {
   const Signature& signature(const std::string& function) const;
 
   /// Makes the inputs of `function` on `tape` for named sizes: inputs(tape, "loss", {{"b", 4}, {"t", 64}}). Sets the
-  /// tape's default dtype and ops to those of the model, like `record`. Throws Error if a size is missing, unknown or
-  /// negative, or the tape already has an input of the same name.
+  /// tape's default dtype and ops to those of the model, like `record`. If the tape already has an input of the same
+  /// name and type, this is the input. Throws Error if a size is missing, unknown or negative, or the tape has an input
+  /// of the same name and another type.
   NamedVars inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const;
   /// Records `function` on `tape`, in the tape's mode, and returns its results by name. `inputs` are any vars of the
   /// tape, one for each declared input. If `lines` is not null, record fills it with the intermediate values. Throws

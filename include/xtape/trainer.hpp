@@ -33,32 +33,56 @@ struct PrivacyOptions {
   double delta = 0;  ///< Above 0 and far below 1 / rows.
 };
 
+/// One of several losses of a training, with the weights that it trains: the critic of a GAN, the generator.
+struct LossUpdate {
+  std::string loss;  ///< The function that computes the loss, with results like those of `loss`.
+  /// Patterns of the weights that this loss trains. Empty: all that are trained. Losses may share weights.
+  std::vector<std::string> trains = {};
+  std::int64_t every = 1;   ///< The loss takes part in each round whose number, from 0, is a multiple of this.
+  std::int64_t repeat = 1;  ///< The number of updates with this loss in such a round.
+  /// The optimizer of the weights of `trains`, instead of TrainerOptions::optimizer. TrainerOptions::groups come first.
+  std::optional<OptimizerOptions> optimizer = {};
+  /// The schedule over the updates with this loss, instead of TrainerOptions::schedule over all updates.
+  std::optional<ScheduleOptions> schedule = {};
+  std::optional<double> clip = {};  ///< Instead of TrainerOptions::clip.
+};
+
+/// A measure of one of several losses.
+struct LossReport {
+  std::string loss;  ///< The name of its function.
+  double mean = 0;   ///< The mean over the counted targets.
+};
+
 /// The report of an update.
 struct StepReport {
   std::int64_t step = 0;  ///< The number of updates, including this one.
   /// The mean loss over the counted targets of all micro-batches, before the update. NaN if a private update has no
-  /// row.
+  /// row. The sum of `losses`, if the training has several.
   double loss = 0;
-  double rate = 0;          ///< The learning rate.
-  double norm = 0;          ///< The global norm of the gradient of the mean loss, before clipping.
-  std::int64_t tokens = 0;  ///< The number of counted targets.
-  double seconds = 0;       ///< Wall time of the update.
-  double waiting = 0;       ///< The part of `seconds` spent waiting for other ranks.
+  double rate = 0;                      ///< The learning rate.
+  double norm = 0;                      ///< The global norm of the gradient of the mean loss, before clipping.
+  std::int64_t tokens = 0;              ///< The number of counted targets.
+  double seconds = 0;                   ///< Wall time of the update.
+  double waiting = 0;                   ///< The part of `seconds` spent waiting for other ranks.
+  std::vector<LossReport> losses = {};  ///< With TrainerOptions::updates: the losses of this update.
 };
 
 /// The results of an evaluation.
 struct Evaluation {
-  std::int64_t step = 0;    ///< The number of updates before the evaluation.
-  double loss = 0;          ///< The mean over all targets of the split in nats. Each target counts once.
+  std::int64_t step = 0;  ///< The number of updates before the evaluation.
+  /// The mean over all targets of the split in nats. Each target counts once. A model without the function `loss` has
+  /// the first of `losses` here.
+  double loss = 0;
   std::int64_t tokens = 0;  ///< The number of targets.
   /// The exponential of the mean of the function `plain_loss`, if the model has this function.
   std::optional<double> perplexity;
   /// The share of targets that are the most likely token, according to the function `accuracy`.
   std::optional<double> accuracy;
-  std::optional<double> exact_match;  ///< The share of greedy answers that match exactly, if the recipe asks for it.
-  std::int64_t questions = 0;         ///< The number of answers in `exact_match`.
-  std::optional<double> bleu;         ///< The BLEU of greedy answers, if the recipe asks for it.
-  std::optional<double> epsilon;      ///< The epsilon of all updates so far, if the training is private.
+  std::optional<double> exact_match;    ///< The share of greedy answers that match exactly, if the recipe asks for it.
+  std::int64_t questions = 0;           ///< The number of answers in `exact_match`.
+  std::optional<double> bleu;           ///< The BLEU of greedy answers, if the recipe asks for it.
+  std::optional<double> epsilon;        ///< The epsilon of all updates so far, if the training is private.
+  std::vector<LossReport> losses = {};  ///< With TrainerOptions::updates: the means of all its losses.
 };
 
 /// Statistics of the absolute values of a module's results in a play, and of the gradient of the mean loss with respect
@@ -127,6 +151,14 @@ struct TrainerOptions {
   /// Groups of weights with settings other than those of `optimizer`. The first group that matches a weight applies.
   /// The rates of groups are factors of the schedule's rate. The global norm covers all weights.
   std::vector<OptimizerGroup> groups = {};
+  /// Several losses. If empty, the function `loss` trains all weights. Otherwise the training goes through this list in
+  /// rounds, and each loss makes its updates in turn, each with the next batches: five of the critic, one of the
+  /// generator, five of the critic … All of them count as updates of the training. An update changes the weights of its
+  /// loss, and their moments and numbers of updates. Such a training is not private and has no carried states.
+  std::vector<LossUpdate> updates = {};
+  /// Whether a round is one update instead, in which every loss computes its gradients from the same batch and the same
+  /// weights. Then no weight belongs to two losses, and all have the same schedule and clip.
+  bool simultaneous = false;
 };
 
 /// A training or evaluation that cannot continue, because a number is not finite or an update has no targets.

@@ -40,6 +40,14 @@ void Progress::step(const StepReport& report) {
   tokens_ += report.tokens;
   seconds_ += report.seconds;
   waiting_ += report.waiting;
+  for (const LossReport& loss :
+       report.losses.empty() ? std::vector<LossReport>{{"loss", report.loss}} : report.losses) {
+    const auto known = std::ranges::find(losses_, loss.loss, &LossReport::loss);
+    if (known == losses_.end())
+      losses_.push_back(loss);
+    else
+      known->mean = loss.mean;
+  }
   const Clock::time_point now = Clock::now();
   const double since = std::chrono::duration<double>(now - last_).count();
   // On a terminal, reports at most ten times a second. In a log, prints about twenty lines in total.
@@ -50,10 +58,11 @@ void Progress::step(const StepReport& report) {
       elapsed / static_cast<double>(report.step - first_step_) * static_cast<double>(steps_ - report.step);
   clear();
   std::fprintf(stderr, "step %lld of %lld  ", static_cast<long long>(report.step), static_cast<long long>(steps_));
-  if (std::isnan(report.loss))
-    std::fprintf(stderr, "no rows  ");
-  else
-    std::fprintf(stderr, "loss %.4f  ", report.loss);
+  for (const LossReport& loss : losses_)
+    if (std::isnan(loss.mean))
+      std::fprintf(stderr, "no rows  ");
+    else
+      std::fprintf(stderr, "%s %.4f  ", loss.loss.c_str(), loss.mean);
   std::fprintf(stderr, "%.0f %s/s", since > 0 ? static_cast<double>(tokens_) / since : 0, unit_.c_str());
   if (ranks_ > 1) std::fprintf(stderr, "  %d ranks, %.0f %% waiting", ranks_, 100 * waiting_ / seconds_);
   std::fprintf(stderr, "  %s left%s", clock_time(left).c_str(), terminal_ ? "" : "\n");

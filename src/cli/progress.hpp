@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "xtape/train.hpp"
 
@@ -37,7 +38,8 @@ class Progress {
   std::int64_t first_step_ = -1;
   int ranks_;
   std::string unit_;
-  double quiet_;  // part() prints a line after this many seconds without one
+  double quiet_;                    // part() prints a line after this many seconds without one
+  std::vector<LossReport> losses_;  // the last mean of each loss
   // Since `last_`:
   std::int64_t tokens_ = 0;
   double seconds_ = 0, waiting_ = 0;

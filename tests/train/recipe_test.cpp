@@ -85,7 +85,7 @@ TEST_CASE("the width of noam is that of the model, by an expression over its hyp
     Hyper hyper;
     hyper.set("d_model", 64);
     hyper.set("rate", 0.5);
-    return train::schedule_of(options, hyper, 0).width;
+    return train::schedule_of(options.schedule, options, hyper, 0).width;
   };
   CHECK(width("d_model") == 64);
   CHECK(width("2 * d_model") == 128);
@@ -309,7 +309,7 @@ TEST_CASE("lists of files, next to the recipe, in a folder or set") {
     CHECK_THROWS_WITH_AS(data({Setting::parse(setting)}), doctest::Contains(words.c_str()), DefinitionError);
   };
   says("data.text=[]", "must be a file, or a list with at least one, not []");
-  says("data.text=[\"a\", 3]", "must be a list of strings, not [");
+  says("data.text=[\"a\", 3]", "must be a list of strings, or one string, not [");
   says(R"(data={"kind": "pairs", "source": ["a", "b"], "target": "c"})",
        "'data.target' must have as many files as 'source', 2, not 1");
   says(R"(data={"kind": "images", "images": ["a", "b"]})",
@@ -338,7 +338,7 @@ TEST_CASE("errors in recipes for pairs") {
        "needs data of kind 'text', not 'documents'");
   says("batch.tokens=100", "tokens");
   says(R"(data={"kind": "text", "text": "a"})", "'measure' needs pairs, or documents with a 'prompt_end'");
-  says("measure=bleu", "must be a list of");
+  says("measure=3", "must be a list of");
   says("measure=[\"blue\"]", "without \"blue\"");
   says("keep=0", "must be a whole number from 1 to 1000000000000 or \"all\", not 0");
   says("evaluate_every=\"epochs\"", "must be a whole number from 0 to 1000000000000 or \"epoch\", not \"epochs\"");

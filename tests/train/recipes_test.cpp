@@ -57,6 +57,8 @@ const std::map<std::string, std::int64_t> parameters = {
     {"dates_gru", gru(64, 128) + linear(128, said)},
     {"dates_lstm", lstm(128, 1)},
     {"digits", said * 9 * 16 + 9 * 16 * 32 + 2 * (16 + 32) + linear(32 * (said / 4) * (said / 4), said)},
+    {"digits_wgan", linear(said* said* said, 128) + linear(128, 128) + linear(128, 1) +  // the critic
+                        linear(16, 128) + linear(128, 128) + linear(128, said* said* said)},
     {"gpt2_finetune", 124'439'808},                           // as published
     {"gpt2_lora_finetune", 124'439'808 + 12 * 8 * 16 * 768},  // rank 8 beside matrices of 4 + 2 + 5 + 5 widths
     {"gpt2_padded", gpt(257, 128, 8)},

@@ -88,12 +88,13 @@ void evaluate(const EvalArguments& arguments) {
   std::cout.precision(6);
   std::cout << "step " << evaluation.step << "\nvalidation_loss " << evaluation.loss << '\n'
             << train::kind_of(run.recipe().data).unit << ' ' << evaluation.tokens << '\n';
+  for (const LossReport& each : evaluation.losses) std::cout << "validation_" << each.loss << ' ' << each.mean << '\n';
   if (evaluation.perplexity) std::cout << "perplexity " << *evaluation.perplexity << '\n';
   if (evaluation.accuracy) std::cout << "accuracy " << *evaluation.accuracy << '\n';
   if (evaluation.bleu) std::cout << "bleu " << *evaluation.bleu << '\n';
   if (evaluation.exact_match)
     std::cout << "exact_match " << *evaluation.exact_match << "\nquestions " << evaluation.questions << '\n';
-  if (!run.recipe().data.has_rows() && !arguments.test)
+  if (!run.recipe().data.has_rows() && !arguments.test && evaluation.losses.empty())
     std::cout << "loss_of_" << sampled_batches << "_random_batches "
               << sampled_loss(run.model(), run.batches(), sampled_batches) << '\n';
 }

@@ -100,6 +100,7 @@ std::string sentence(const Evaluation& evaluation) {
   std::string line;
   const auto add = [&](const char* format, auto... values) { line += formatted(format, values...); };
   add("step %lld  validation loss %.4f", static_cast<long long>(evaluation.step), evaluation.loss);
+  for (const LossReport& each : evaluation.losses) add("  %s %.4f", each.loss.c_str(), each.mean);
   if (evaluation.perplexity) add("  perplexity %.3f", *evaluation.perplexity);
   if (evaluation.accuracy) add("  accuracy %.2f %%", *evaluation.accuracy * 100);
   if (evaluation.bleu) add("  BLEU %.2f", *evaluation.bleu);

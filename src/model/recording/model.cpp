@@ -250,9 +250,15 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
     Shape& shape = shapes.emplace_back();
     for (const model::Line& dim : input.dims) shape.push_back(interpreter.integer(dim, environment));
   }
+  const std::vector<ValueId> known = tape.inputs();
   NamedVars vars;
-  for (std::size_t i = 0; i < shapes.size(); ++i)
-    vars.add(signature.inputs[i].name, tape.input(signature.inputs[i].name, shapes[i], signature.inputs[i].dtype));
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const FunctionInput& input = signature.inputs[i];
+    const auto same = std::ranges::find_if(known, [&](const ValueId& id) {
+      return tape.node(id.node).name == input.name && tape.type(id) == ValueType{input.dtype, shapes[i]};
+    });
+    vars.add(input.name, same != known.end() ? tape.var(*same) : tape.input(input.name, shapes[i], input.dtype));
+  }
   return vars;
 }
 

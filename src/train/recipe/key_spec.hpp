@@ -45,7 +45,7 @@ inline void describe(KeySpec& key, const std::string&) {
   key.values = "string";
 }
 inline void describe(KeySpec& key, const std::vector<std::string>&) {
-  key.values = "list of strings";
+  key.values = "list of strings, or one string";
 }
 void describe(KeySpec& key, bool initial);
 void describe(KeySpec& key, double initial, const Bounds& bounds = {});

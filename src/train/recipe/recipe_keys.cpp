@@ -229,6 +229,10 @@ const Keys<Recipe> recipe_keys = {
       {"schedule", "section", "", "the learning rate as a function of the update", in_section(read_schedule), needed},
       {"clip", in_trainer(&TrainerOptions::clip), "the global norm to which gradients are clipped",
        Bounds{.low = 0, .words = "at least 0: with 0, gradients are not clipped"}},
+      {"updates", "list of sections", "", "several losses, which take turns, instead of the function `loss`",
+       read_updates},
+      {"simultaneous", in_trainer(&TrainerOptions::simultaneous),
+       "with `updates`: whether each update has the gradients of all losses on one batch"},
       {"precision", R"(`"float32"`, `"bf16x3"`, `"bf16"`)", "`\"float32\"`",
        "the precision of the operands of matrix products", read_precision},
       {"bits", R"(`"usual"`, `"same"`, `"fast"`)", "`\"usual\"`",
@@ -268,6 +272,7 @@ const std::vector<KeyTable>& key_tables() {
                                  {"optimizer", optimizer_keys},
                                  {"optimizer.groups", group_keys},
                                  {"schedule", schedule_keys},
+                                 {"updates", update_keys},
                                  {"search", search_keys},
                                  {"privacy", privacy_keys}})
       all.push_back(more);

@@ -12,8 +12,8 @@
 
 namespace xtape::train {
 
-ScheduleOptions schedule_of(const TrainerOptions& options, const Hyper& hyper, std::int64_t epoch_batches) {
-  ScheduleOptions schedule = options.schedule;
+ScheduleOptions schedule_of(ScheduleOptions schedule, const TrainerOptions& options, const Hyper& hyper,
+                            std::int64_t epoch_batches) {
   if (!options.schedule_width.empty())
     schedule.width = model::integer_of_formula(options.schedule_width, hyper, "'schedule.width'");
   if (schedule.steps > 0 || schedule.epochs == 0) return schedule;
@@ -33,6 +33,10 @@ ScheduleOptions schedule_of(const TrainerOptions& options, const Hyper& hyper, s
   }
   rate_at(schedule, 1);  // throws if another option of the schedule is wrong
   return schedule;
+}
+
+bool has_end(const ScheduleOptions& options) {
+  return options.kind == ScheduleOptions::Kind::linear || options.kind == ScheduleOptions::Kind::cosine;
 }
 
 namespace {
@@ -70,10 +74,6 @@ void read_rate(Section& section, const std::string& name, OptimizerGroup& group)
 
 bool is_sgd(const OptimizerOptions& options) {
   return options.kind == OptimizerOptions::Kind::sgd;
-}
-
-bool has_end(const ScheduleOptions& options) {
-  return options.kind == ScheduleOptions::Kind::linear || options.kind == ScheduleOptions::Kind::cosine;
 }
 
 bool is_noam(const ScheduleOptions& options) {

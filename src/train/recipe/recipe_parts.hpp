@@ -9,10 +9,14 @@
 
 namespace xtape::train {
 
-/// Returns the schedule for a model with these hyper-parameters, with its end in updates. If the end is given in
-/// epochs, the schedule ends with the update that completes these epochs. An epoch has `epoch_batches` batches. Throws
-/// Error if the data has no epochs, or if the warm-up is longer than the schedule.
-ScheduleOptions schedule_of(const TrainerOptions& options, const Hyper& hyper, std::int64_t epoch_batches);
+/// Returns a schedule of a training for a model with these hyper-parameters, with its end in updates. If the end is
+/// given in epochs, the schedule ends with the update that completes these epochs. An epoch has `epoch_batches`
+/// batches. Throws Error if the data has no epochs, or if the warm-up is longer than the schedule.
+ScheduleOptions schedule_of(ScheduleOptions schedule, const TrainerOptions& options, const Hyper& hyper,
+                            std::int64_t epoch_batches);
+
+/// Returns whether the schedule ends at a step.
+bool has_end(const ScheduleOptions& options);
 
 inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row length in a recipe, in tokens.
 inline constexpr Bounds at_least_0 = {.low = 0, .words = "at least 0"};
@@ -32,11 +36,14 @@ extern const Keys<OptimizerGroup> group_keys;
 extern const Keys<ScheduleOptions> schedule_keys;
 extern const Keys<SearchOptions> search_keys;
 extern const Keys<PrivacyOptions> privacy_keys;
+extern const Keys<LossUpdate> update_keys;
 
 /// Read sections into the recipe, whose `data` must already be read. Linear and cosine schedules end by default with
 /// the steps of the recipe, or with its epochs if it has no steps.
 void read_batch(Section section, Recipe& recipe);
 void read_optimizer(Section section, Recipe& recipe);
 void read_schedule(Section section, Recipe& recipe);
+/// Reads the keys `updates`, which is `name`, and `simultaneous`. All other keys of the trainer must already be read.
+void read_updates(Section& root, const std::string& name, Recipe& recipe);
 
 }  // namespace xtape::train

@@ -106,9 +106,13 @@ void Section::read(const std::string& key, std::uint64_t& target) {
 void Section::read(const std::string& key, std::vector<std::string>& target) {
   const Json* value = find(key);
   if (value == nullptr) return;
+  if (value->is_string()) {
+    target = {value->get<std::string>()};
+    return;
+  }
   const auto text = [](const Json& each) { return each.is_string(); };
   if (!value->is_array() || !std::all_of(value->begin(), value->end(), text))
-    fail(key, "must be a list of strings, not " + value->dump());
+    fail(key, "must be a list of strings, or one string, not " + value->dump());
   target = value->get<std::vector<std::string>>();
 }
 

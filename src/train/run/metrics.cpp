@@ -85,6 +85,7 @@ void Metrics::add(const StepReport& report) {
   Json line;
   line["step"] = report.step;
   if (!std::isnan(report.loss)) line["loss"] = report.loss;
+  for (const LossReport& each : report.losses) line[each.loss] = each.mean;
   line["learning_rate"] = report.rate;
   line["gradient_norm"] = report.norm;
   line["tokens"] = report.tokens;
@@ -95,6 +96,7 @@ void Metrics::add(const StepReport& report) {
 
 void Metrics::add(const Evaluation& evaluation) {
   Json line = {{"step", evaluation.step}, {evaluation_key, evaluation.loss}, {"tokens", evaluation.tokens}};
+  for (const LossReport& each : evaluation.losses) line["validation_" + each.loss] = each.mean;
   if (evaluation.perplexity) line["perplexity"] = *evaluation.perplexity;
   if (evaluation.accuracy) line["accuracy"] = *evaluation.accuracy;
   if (evaluation.bleu) line["bleu"] = *evaluation.bleu;

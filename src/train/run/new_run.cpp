@@ -10,6 +10,7 @@
 #include "train/trainer/carried.hpp"
 #include "train/trainer/loss.hpp"
 #include "train/trainer/observed_steps.hpp"
+#include "train/trainer/turns.hpp"
 
 namespace xtape::train {
 
@@ -64,10 +65,12 @@ void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tok
 
 Model checked_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
   Model model = new_model(recipe, tokenizers, batches, false);
-  schedule_of(recipe.trainer, model.hyper(), batches.epoch_batches());  // throws if it does not fit model or data
-  check_loss(model, batches);
-  check_labels(model, batches.blank(), tokenizers.labels);
-  check_watched(model, batches.blank(), recipe.fit.watch);
+  const Turns turns(recipe.trainer);
+  for (const Turn& turn : turns.all())  // throws if a schedule does not fit model or data
+    schedule_of(turn.schedule, recipe.trainer, model.hyper(), batches.epoch_batches());
+  check_losses(model, turns.functions(), batches);
+  check_labels(model, turns.functions()[0], batches.blank(), tokenizers.labels);
+  check_watched(model, turns.functions()[0], batches.blank(), recipe.fit.watch);
   return model;
 }
 

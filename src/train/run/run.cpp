@@ -13,6 +13,7 @@
 #include "train/run/checkpoint.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
+#include "train/trainer/turns.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {
@@ -160,7 +161,9 @@ Run Run::resume(const std::string& directory, const std::vector<Setting>& settin
 // Uses the models of runs: evaluations, answers, translations and exports.
 
 Evaluation Run::Data::evaluated(const Batches& on) {
-  train::Evaluator evaluator(*model);
+  const std::vector<std::string> losses =
+      recipe.trainer.updates.empty() ? std::vector<std::string>() : train::Turns(recipe.trainer).functions();
+  train::Evaluator evaluator(*model, losses, model->player_options());
   evaluator.folders = failures();
   return train::evaluate(evaluator, on, group);
 }

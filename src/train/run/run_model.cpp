@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,6 +16,7 @@
 #include "optim/optimizer.hpp"
 #include "ranks/rank_group.hpp"
 #include "train/run/run_parts.hpp"
+#include "train/trainer/turns.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -151,7 +153,13 @@ std::string hugging_face_folder(const std::string& directory) {
 }
 
 namespace {
+/// Returns the number of losses that train the weight.
+std::int64_t losses_of(const std::string& name, const TrainerOptions& options) {
+  return std::ranges::count_if(options.updates, [&](const LossUpdate& update) { return trains(update, name); });
+}
+
 bool is_frozen(const std::string& name, const TrainerOptions& options) {
+  if (!options.updates.empty() && losses_of(name, options) == 0) return true;
   const std::size_t group = group_of(name, options.groups);
   if (group < options.groups.size() && options.groups[group].options.frozen) return true;
   return options.trainable.empty() ? model::matches_weight(name, options.frozen)
@@ -172,11 +180,16 @@ Store trained_weights(const Model& model, const TrainerOptions& options) {
   model::check_weight_patterns(model, "trainable", options.trainable);
   for (const OptimizerGroup& group : options.groups)
     model::check_weight_patterns(model, "optimizer.groups", {group.weights});
+  for (const LossUpdate& update : options.updates) model::check_weight_patterns(model, "updates", update.trains);
   Store trained;
   const std::vector<std::string> updated = model.updated_weights();
   const std::set<std::string> others(updated.begin(), updated.end());
   for (const Store::Entry& entry : model.weights())
     if (others.count(entry.name) == 0 && !is_frozen(entry.name, options)) trained.add(entry.name, Array(entry.value));
+  for (const Store::Entry& entry : trained)
+    if (options.simultaneous && losses_of(entry.name, options) > 1)
+      throw DefinitionError("weight '" + entry.name +
+                            "' is trained by several of the 'updates', which 'simultaneous' losses cannot do");
   for (const Store::Entry& entry : trained)
     if (entry.value.dtype() != model.dtype())
       throw Error("weight '" + entry.name + "' is stored as " + name_of(entry.value.dtype()) +

@@ -11,39 +11,57 @@
 
 namespace xtape::train {
 
-Evaluator::Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room)
-    : model_(model), measuring_(64, playing, std::move(make_room)) {
+namespace {
+constexpr const char* usual_loss = "loss";
+constexpr const char* plain_loss = "plain_loss";
+constexpr const char* accuracy = "accuracy";
+}  // namespace
+
+Evaluator::Evaluator(Model& model, std::vector<std::string> losses, const PlayerOptions& playing,
+                     std::function<void()> make_room)
+    : model_(model), losses_(std::move(losses)), measuring_(64, playing, std::move(make_room)) {
   const std::vector<std::string> known = model.functions();
-  for (std::size_t i = 0; i < functions.size(); ++i) has_[i] = contains(known, functions[i]);
-  has_[loss] = true;  // required: if it is missing, recording it throws the error
+  // Without losses, `loss` is required: if it is missing, recording it throws the error.
+  if (losses_.empty() || contains(known, usual_loss)) functions_.emplace_back(usual_loss);
+  for (const std::string& loss : losses_)
+    if (!contains(functions_, loss)) functions_.push_back(loss);
+  for (const char* measure : {plain_loss, accuracy})
+    if (contains(known, measure)) functions_.emplace_back(measure);
+  restart();
 }
 
 void Evaluator::restart() {
-  sums_.fill(0);
+  sums_.assign(2 * functions_.size() + 1, 0);
   failed_.reset();
 }
 
-Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const {
+Evaluator::Measuring::Recording Evaluator::record(const BatchArrays& batch) const {
   Tape tape(Mode::eval);
-  const RecordedLoss recorded = record_loss(model_, tape, sizes);
-  Measured notes{{}, recorded.states};
-  NamedVars played;
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    if (!has_[i]) continue;
-    const std::string name = functions[i];
-    const Loss of =
-        i == loss ? recorded.loss : loss_of(model_, recorded.inputs, model_.record(tape, name, recorded.inputs), name);
-    notes.results[i] = of;
+  NamedVars inputs, played;
+  Measured notes;
+  const auto keep = [&](const std::string& name, const Loss& of) {
+    notes.results.push_back(of);
     played.add(name, of.sum);
     played.add("count of " + name, of.count);
+  };
+  for (const std::string& name : functions_) {
+    if (name == plain_loss || name == accuracy) {
+      keep(name, loss_of(model_, inputs, model_.record(tape, name, inputs), name, false));
+      continue;
+    }
+    const RecordedLoss recorded = record_loss(model_, name, tape, loss_sizes(model_, name, batch));
+    if (notes.results.empty()) notes.states = recorded.states;
+    for (const auto& [input, var] : recorded.inputs)
+      if (!inputs.has(input)) inputs.add(input, var);
+    keep(name, recorded.loss);
   }
-  for (const CarriedState& state : recorded.states) played.add("state " + state.name, state.result);
-  return {tape, recorded.inputs, played, notes};
+  for (const CarriedState& state : notes.states) played.add("state " + state.name, state.result);
+  return {tape, inputs, played, notes};
 }
 
 Evaluator::Sums Evaluator::play(std::size_t item, const BatchArrays& batch, bool continues) {
-  auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
-                                   [&](const FunctionKey& key) { return record(key.sizes); });
+  auto& measuring = *measuring_.of({functions_[0], Mode::eval, loss_sizes(model_, functions_[0], batch), "measures"},
+                                   [&](const FunctionKey&) { return record(batch); });
   const std::vector<CarriedState>& states = measuring.notes.states;
   const Store before = continues ? first_rows(left_, states) : Store();
   const std::vector<Feed> feeds = feeds_of(measuring.inputs, batch, states, continues ? &before : nullptr);
@@ -53,23 +71,22 @@ Evaluator::Sums Evaluator::play(std::size_t item, const BatchArrays& batch, bool
     if (!folders.capsule.empty()) failed_ = {item, failed_play(measuring, feeds, 0)};
     throw;
   }
-  Sums sums{};
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    if (!has_[i]) continue;
-    sums[2 * i] = measuring.player.scalar(measuring.notes.results[i].sum);
-    sums[2 * i + 1] = measuring.player.scalar(measuring.notes.results[i].count);
+  Sums sums;
+  for (const Loss& result : measuring.notes.results) {
+    sums.push_back(measuring.player.scalar(result.sum));
+    sums.push_back(measuring.player.scalar(result.count));
   }
-  for (const CarriedState& state : states)
-    sums[not_finite_states] += all_finite(measuring.player.view(state.result)) ? 0 : 1;
-  if (what_is_not_finite(sums) != nullptr && !failed_) failed_ = {item, failed_play(measuring, feeds, 0)};
+  sums.push_back(0);
+  for (const CarriedState& state : states) sums.back() += all_finite(measuring.player.view(state.result)) ? 0 : 1;
+  if (!what_is_not_finite(sums).empty() && !failed_) failed_ = {item, failed_play(measuring, feeds, 0)};
   keep(measuring.player, states, left_);
   return sums;
 }
 
-const char* Evaluator::what_is_not_finite(const Sums& sums) {
-  for (std::size_t i = 0; i < functions.size(); ++i)
-    if (!std::isfinite(sums[2 * i]) || !std::isfinite(sums[2 * i + 1])) return functions[i];
-  return sums[not_finite_states] > 0 ? "carried state" : nullptr;
+std::string Evaluator::what_is_not_finite(const Sums& sums) const {
+  for (std::size_t i = 0; i < functions_.size(); ++i)
+    if (!std::isfinite(sums[2 * i]) || !std::isfinite(sums[2 * i + 1])) return functions_[i];
+  return sums.back() > 0 ? "carried state" : "";
 }
 
 void Evaluator::add(const Sums& sums) {
@@ -77,10 +94,9 @@ void Evaluator::add(const Sums& sums) {
 }
 
 void Evaluator::check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const {
-  if (const char* what = what_is_not_finite(sums))
-    throw EvaluationError(
-        not_finite_text(std::string(what) + " of " + name + ", in its batch " + std::to_string(item + 1) + ",",
-                        failure_of(item), group, folders));
+  if (const std::string what = what_is_not_finite(sums); !what.empty())
+    throw EvaluationError(not_finite_text(what + " of " + name + ", in its batch " + std::to_string(item + 1) + ",",
+                                          failure_of(item), group, folders));
 }
 
 const FailedPlay* Evaluator::failure_of(std::size_t item) const {
@@ -92,14 +108,21 @@ std::string Evaluator::saved_failure(std::size_t item) const {
   return failed != nullptr && failed->capsule ? save_failure(*failed, folders) : "";
 }
 
+std::optional<double> Evaluator::mean(const std::string& function) const {
+  const auto found = std::ranges::find(functions_, function);
+  if (found == functions_.end()) return {};
+  const auto i = static_cast<std::size_t>(found - functions_.begin());
+  return sums_[2 * i] / sums_[2 * i + 1];
+}
+
 Evaluation Evaluator::measured() const {
   if (sums_[1] == 0) throw Error("there is nothing to evaluate on: no target counts");
-  const auto mean = [&](Measure measure) { return sums_[2 * measure] / sums_[2 * measure + 1]; };
   Evaluation evaluation;
-  evaluation.loss = mean(loss);
+  evaluation.loss = *mean(functions_[0]);
+  for (const std::string& loss : losses_) evaluation.losses.push_back({loss, *mean(loss)});
   evaluation.tokens = std::llround(sums_[1]);
-  if (has_[plain_loss]) evaluation.perplexity = kernels().numbers.exp(mean(plain_loss));
-  if (has_[accuracy]) evaluation.accuracy = mean(accuracy);
+  if (const std::optional<double> plain = mean(plain_loss)) evaluation.perplexity = kernels().numbers.exp(*plain);
+  evaluation.accuracy = mean(accuracy);
   return evaluation;
 }
 
@@ -139,7 +162,7 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, rank
     try {
       const Evaluator::Sums sums = play(i);
       own.add(Outcome::sums);
-      own.add(sums);
+      for (const double sum : sums) own.add(sum);
     } catch (const CommunicationError&) {
       throw;
     } catch (const DefinitionError& error) {  // the item was not played
@@ -151,13 +174,13 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, rank
   std::vector<ranks::PackedBytes> of_rank;
   for (std::string& bytes : group.all_gather(own.bytes())) of_rank.emplace_back(std::move(bytes));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    Evaluator::Sums sums{};
+    Evaluator::Sums sums = evaluator.zero_sums();
     for (int rank = 0; rank < group.size(); ++rank) {
       if (ranks[i] >= 0 && ranks[i] != rank) continue;
       ranks::PackedBytes& outcomes = of_rank[rank];
       const auto outcome = outcomes.take<Outcome>();
       if (outcome == Outcome::sums) {
-        sums = outcomes.take<Evaluator::Sums>();
+        for (double& sum : sums) sum = outcomes.take<double>();
         continue;
       }
       const std::string text = outcomes.take_text();

@@ -1,7 +1,9 @@
 /// Measures a model on batches in mode eval.
 #pragma once
 
-#include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "model/recording/function_cache.hpp"
 #include "ranks/rank_group.hpp"
@@ -11,22 +13,26 @@
 
 namespace xtape::train {
 
-/// Sums the results of the function `loss` over batches. Also sums those of `plain_loss` and `accuracy` if the model
-/// has these functions. For each batch shape, all functions are recorded on one tape, so that shared values are
-/// computed once. The function `loss` determines the carried states. The other functions receive them as inputs.
+/// Sums the results of losses over batches. Also sums those of `plain_loss` and `accuracy` if the model has these
+/// functions. For each batch shape, all functions are recorded on one tape, so that shared values are computed once.
+/// The first loss determines the carried states. The other functions receive them as inputs.
 class Evaluator {
  public:
-  explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}
-  /// The evaluator calls `make_room` before each planning.
-  Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room = {});
+  /// `losses` are the functions of the training's losses. If the model has a function `loss`, it is the first. The
+  /// evaluator calls `make_room` before each planning.
+  Evaluator(Model& model, std::vector<std::string> losses, const PlayerOptions& playing,
+            std::function<void()> make_room = {});
+  /// Evaluates the function `loss`.
+  explicit Evaluator(Model& model) : Evaluator(model, {}, model.player_options()) {}
   /// Discards the least recently used plan. Returns whether there was one.
   bool drop() { return measuring_.drop(); }
   void restart();
   /// The sum and the count of each measure, and the number of carried states that are not finite.
-  using Sums = std::array<double, 7>;
+  using Sums = std::vector<double>;
   /// Plays batch `item`. If `continues` is true, its rows continue the rows of the previous batch, and the play starts
   /// from the final states of the previous batch. Otherwise the play starts from states of zero.
   Sums play(std::size_t item, const BatchArrays& batch, bool continues = false);
+  Sums zero_sums() const { return Sums(sums_.size(), 0); }
   void add(const Sums& sums);  ///< Adds the sums of a batch.
   /// Throws EvaluationError if the sums of batch `item` are not finite. The message names the failing call. All ranks
   /// of the group must call this function together with the same sums. At least one rank must have played the batch.
@@ -41,21 +47,21 @@ class Evaluator {
   FailureFolders folders;               ///< The folders for a batch that fails.
 
  private:
-  /// Returns a description of the sum that is not finite, or null if all are finite.
-  static const char* what_is_not_finite(const Sums& sums);
-  static constexpr std::size_t not_finite_states = 6;
-  enum Measure : std::size_t { loss, plain_loss, accuracy };
-  static constexpr std::array<const char*, 3> functions = {"loss", "plain_loss", "accuracy"};
+  /// Returns a description of the sum that is not finite, or "" if all are finite.
+  std::string what_is_not_finite(const Sums& sums) const;
   struct Measured {
-    std::array<Loss, 3> results;
+    std::vector<Loss> results;  // by function
     std::vector<CarriedState> states;
   };
   using Measuring = FunctionCache<Measured>;
-  Measuring::Recording record(const NamedSizes& sizes) const;
+  Measuring::Recording record(const BatchArrays& batch) const;
+  /// Returns the mean of a function's results, if it is measured.
+  std::optional<double> mean(const std::string& function) const;
   Model& model_;
-  std::array<bool, 3> has_{};
+  std::vector<std::string> losses_;     // those that reports name; may be empty
+  std::vector<std::string> functions_;  // the measures; the first is the loss
   Measuring measuring_;
-  Sums sums_{};
+  Sums sums_;
   Store left_;  // carried states that the last batch left
   struct Failing {
     std::size_t item = 0;

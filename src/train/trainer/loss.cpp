@@ -20,12 +20,13 @@ Loss of_mean(const NamedVars& inputs, const Var& mean) {
 }
 }  // namespace
 
-Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& results, const std::string& function) {
+Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& results, const std::string& function,
+             bool is_loss) {
   const auto scalar = [](const Var& var) { return count_of(var.shape()) == 1; };
   if (results.size() == 1 && scalar(results[0].value) && is_floating(results[0].value.dtype()))
     return of_mean(inputs, results[0].value);
   if (results.size() < 2 || !scalar(results[0].value) || !scalar(results[1].value) ||
-      (function == "loss" && !is_floating(results[0].value.dtype())))
+      (is_loss && !is_floating(results[0].value.dtype())))
     throw DefinitionError("function '" + function + "' of model '" + model.name() +
                           "' must have two results of one element, a sum over the targets and their count, as "
                           "cross_entropy has, or one, the mean over the rows");
@@ -39,52 +40,57 @@ Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& resul
   return {results[0].value, results[1].value};
 }
 
-NamedSizes loss_sizes(const Model& model, const BatchArrays& batch) {
-  const std::vector<std::string> carried = carried_names(model, "loss");
+NamedSizes loss_sizes(const Model& model, const std::string& function, const BatchArrays& batch) {
+  const std::vector<std::string> carried = carried_names(model, function);
+  const std::string of_function = "' of function '" + function + "' of model '" + model.name() + "'";
   for (const std::string& state : carried)
     if (batch.has(state))
-      throw DefinitionError("input '" + state + "' of function 'loss' of model '" + model.name() +
-                            "' is also a result and thus a carried state, but the data has an array of that name");
+      throw DefinitionError("input '" + state + of_function +
+                            " is also a result and thus a carried state, but the data has an array of that name");
   const NamedSizes sizes = [&] {
     try {
-      return model.sizes("loss", batch, carried);
+      return model.sizes(function, batch, carried);
     } catch (const Error& error) {
       throw DefinitionError("the model does not fit the data: " + std::string(error.what()));
     }
   }();
-  const Signature& signature = model.signature("loss");
+  const Signature& signature = model.signature(function);
   for (const FunctionInput& input : signature.inputs)
     for (const std::string& dim : input.dims)
       if (!sizes.has(dim) && contains(signature.sizes, dim))
-        throw DefinitionError("input '" + input.name + "' of function 'loss' of model '" + model.name() +
-                              "' has a size '" + dim + "', which no array of the data has");
+        throw DefinitionError("input '" + input.name + of_function + " has a size '" + dim +
+                              "', which no array of the data has");
   return sizes;
 }
 
-RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, RecordedLines* lines) {
-  const NamedVars inputs = model.inputs(tape, "loss", sizes);
+RecordedLoss record_loss(const Model& model, const std::string& function, Tape& tape, const NamedSizes& sizes,
+                         RecordedLines* lines) {
+  const NamedVars inputs = model.inputs(tape, function, sizes);
   RecordedLines own;
   RecordedLines& recorded = lines != nullptr ? *lines : own;
-  NamedVars results = model.record(tape, "loss", inputs, &recorded);
-  const Loss loss = loss_of(model, inputs, results);
-  if (results.size() == 1) results = {{"loss", loss.sum}, {"rows", loss.count}};
-  return {inputs, results, loss, carried_states(model, "loss", inputs, results), recorded.updates};
+  NamedVars results = model.record(tape, function, inputs, &recorded);
+  const Loss loss = loss_of(model, inputs, results, function);
+  if (results.size() == 1) results = {{function, loss.sum}, {"rows", loss.count}};
+  return {inputs, results, loss, carried_states(model, function, inputs, results), recorded.updates};
 }
 
 namespace {
-void try_loss(const Model& model, const BatchArrays& batch) {
+void try_loss(const Model& model, const std::string& function, const BatchArrays& batch) {
   Tape tape(Mode::train);
-  for (const auto& [name, input] : record_loss(model, tape, loss_sizes(model, batch)).inputs)
+  for (const auto& [name, input] : record_loss(model, function, tape, loss_sizes(model, function, batch)).inputs)
     if (const Array* array = batch.find(name); array != nullptr && array->shape() != input.shape())
-      throw DefinitionError("the model does not fit the data: input '" + name + "' of function 'loss' of model '" +
-                            model.name() + "' is " + to_string(input.type()) + ", the data has " +
+      throw DefinitionError("the model does not fit the data: input '" + name + "' of function '" + function +
+                            "' of model '" + model.name() + "' is " + to_string(input.type()) + ", the data has " +
                             to_string(array->shape()));
 }
 }  // namespace
 
-void check_loss(const Model& model, const Batches& batches) {
+void check_losses(const Model& model, const std::vector<std::string>& functions, const Batches& batches) {
   BatchArrays batch = batches.blank();
-  try_loss(model, batch);
+  const auto try_losses = [&] {
+    for (const std::string& function : functions) try_loss(model, function, batch);
+  };
+  try_losses();
   const auto length = [](const Array& array) { return array.shape().size() > 1 ? array.shape()[1] : 0; };
   std::vector<std::int64_t> longest;
   for (const auto& field : batch) longest.push_back(length(field.value));
@@ -95,7 +101,7 @@ void check_loss(const Model& model, const Batches& batches) {
       longer = longer || columns > longest[i];
       longest[i] = std::max(longest[i], columns);
     }
-    if (longer) try_loss(model, batch);
+    if (longer) try_losses();
   };
   for (std::int64_t index = 0; index < batches.epoch_batches(); ++index) {
     batches.training(static_cast<std::uint64_t>(index), batch);
@@ -107,10 +113,11 @@ void check_loss(const Model& model, const Batches& batches) {
   }
 }
 
-void check_labels(const Model& model, const BatchArrays& batch, const std::vector<std::string>& labels) {
+void check_labels(const Model& model, const std::string& loss, const BatchArrays& batch,
+                  const std::vector<std::string>& labels) {
   const std::vector<std::string> functions = model.functions();
   if (labels.empty() || !contains(functions, "logits")) return;
-  const NamedSizes known = loss_sizes(model, batch);
+  const NamedSizes known = loss_sizes(model, loss, batch);
   NamedSizes sizes;
   for (const std::string& name : model.signature("logits").sizes) {
     if (!known.has(name)) return;

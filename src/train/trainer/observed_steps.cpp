@@ -81,10 +81,10 @@ void note_calls(Tape tape, const NodesOf& nodes, ModuleNotes& notes) {
   notes.masked_rows = mean_of(without_keys);
 }
 
-Recording with_statistics(const Model& model, const NamedSizes& sizes) {
+Recording with_statistics(const Model& model, const std::string& loss, const NamedSizes& sizes) {
   Tape tape(Mode::train);
   RecordedLines lines;
-  const RecordedLoss recorded = record_loss(model, tape, sizes, &lines);
+  const RecordedLoss recorded = record_loss(model, loss, tape, sizes, &lines);
   const NamedVars& values = lines.values;
   const NodesOf nodes = nodes_by_module(tape);
   ObservedNotes notes{.loss = recorded.loss, .states = recorded.states};
@@ -120,10 +120,11 @@ Recording with_statistics(const Model& model, const NamedSizes& sizes) {
   return {tape, recorded.inputs, results, notes};
 }
 
-Recording with_values(const Model& model, const NamedSizes& sizes, const std::vector<std::string>& names) {
+Recording with_values(const Model& model, const std::string& loss, const NamedSizes& sizes,
+                      const std::vector<std::string>& names) {
   Tape tape(Mode::train);
   RecordedLines lines;
-  const RecordedLoss recorded = record_loss(model, tape, sizes, &lines);
+  const RecordedLoss recorded = record_loss(model, loss, tape, sizes, &lines);
   const NamedVars& values = lines.values;
   NamedVars results;
   for (const std::string& name : names) {
@@ -138,17 +139,19 @@ Recording with_values(const Model& model, const NamedSizes& sizes, const std::ve
 }
 }  // namespace
 
-void check_watched(const Model& model, const BatchArrays& batch, const std::vector<std::string>& names) {
-  if (!names.empty()) with_values(model, loss_sizes(model, batch), names);
+void check_watched(const Model& model, const std::string& loss, const BatchArrays& batch,
+                   const std::vector<std::string>& names) {
+  if (!names.empty()) with_values(model, loss, loss_sizes(model, loss, batch), names);
 }
 
 ObservedSteps::ObservedSteps(const Model& model, const PlayerOptions& playing)
     : model_(model), steps_(64, unmeasured(playing)) {}
 
-ObservedSteps::Function& ObservedSteps::of(const BatchArrays& batch, const std::vector<std::string>& names) {
+ObservedSteps::Function& ObservedSteps::of(const std::string& loss, const BatchArrays& batch,
+                                           const std::vector<std::string>& names) {
   const std::string what = names.empty() ? "statistics" : "watched " + joined(names, {}, " ");
-  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), what}, [&](const FunctionKey& key) {
-    return names.empty() ? with_statistics(model_, key.sizes) : with_values(model_, key.sizes, names);
+  return *steps_.of({loss, Mode::train, loss_sizes(model_, loss, batch), what}, [&](const FunctionKey& key) {
+    return names.empty() ? with_statistics(model_, loss, key.sizes) : with_values(model_, loss, key.sizes, names);
   });
 }
 

@@ -21,9 +21,10 @@ struct ObservedNotes {
   std::vector<ModuleNotes> modules = {};
 };
 
-/// Throws DefinitionError if the training step on a batch of this shape has no value with one of these names (see
+/// Throws DefinitionError if the function `loss` on a batch of this shape has no value with one of these names (see
 /// Model::record). The message suggests the nearest name.
-void check_watched(const Model& model, const BatchArrays& batch, const std::vector<std::string>& names);
+void check_watched(const Model& model, const std::string& loss, const BatchArrays& batch,
+                   const std::vector<std::string>& names);
 
 class ObservedSteps {
  public:
@@ -31,9 +32,9 @@ class ObservedSteps {
   /// `playing` contains the options of the players of training steps. Observed steps play in the memory of training
   /// steps, because the two never play at the same time.
   ObservedSteps(const Model& model, const PlayerOptions& playing);
-  /// Returns the step that computes the values with these names or, without names, the statistics of all modules.
-  /// Throws as check_watched does.
-  Function& of(const BatchArrays& batch, const std::vector<std::string>& names);
+  /// Returns the step that computes the values with these names or, without names, the statistics of all modules, in a
+  /// play of the function `loss`. Throws as check_watched does.
+  Function& of(const std::string& loss, const BatchArrays& batch, const std::vector<std::string>& names);
 
   /// Returns the statistics of the last play of `step`.
   static std::vector<ModuleStatistics> statistics_of(const Function& step);

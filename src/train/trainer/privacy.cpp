@@ -24,6 +24,7 @@ Privacy::Privacy(const Model& model, const Batches& batches, const TrainerOption
           to_string(Literal(privacy.clip_norm)));
   if (!(privacy.delta > 0 && privacy.delta < 1))
     wrong("delta must be above 0 and below 1, got " + to_string(Literal(privacy.delta)));
+  if (!options.updates.empty()) wrong("a training with several losses ('updates') cannot be private");
   if (options.precision == Precision::bf16)
     wrong("precision must be float32 or bf16x3: the norms of gradients of bf16 products are too small or too large");
   if (const std::vector<std::string> carried = carried_names(model, "loss"); !carried.empty())
@@ -76,7 +77,7 @@ void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& wei
   const ExampleLoss loss_of_row = [&](const Vars& row) {
     NamedVars batch;  // the arrays of one row
     for (std::size_t i = 0; i < recorded.inputs.size(); ++i) batch.add(recorded.inputs[i].name, expand_dims(row[i], 0));
-    const Loss loss = loss_of(model, batch, model.record(tape, "loss", batch));
+    const Loss loss = loss_of(model, batch, model.record(tape, "loss", batch), "loss");
     const auto as_loss = [&](const Var& x) { return cast(reshape(x, {}), whole.sum.dtype()); };
     const Var count = as_loss(loss.count);
     return as_loss(loss.sum) / masked_fill(count, count == 0, 1) * as_loss(row.back());

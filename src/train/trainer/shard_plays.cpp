@@ -22,21 +22,52 @@ PlayerOptions player_options(const TrainerOptions& options) {
   return playing;
 }
 
-FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const NamedSizes& sizes,
+/// Returns the gradients of the loss with respect to the weights that it trains, by trained weight.
+Vars gradients_of(const Model& model, Tape& tape, const LossUpdate& update, const Var& sum,
+                  const std::vector<std::string>& trained) {
+  Vars by;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    if (!trains(update, trained[i])) continue;
+    by.push_back(model.weight(tape, trained[i]));
+    places.push_back(i);
+  }
+  const Vars found = grad(sum, by, {.allow_unused = true});
+  if (std::ranges::all_of(found, [](const Var& gradient) { return gradient.empty(); }))
+    throw DefinitionError("function '" + update.loss + "' of model '" + model.name() +
+                          "' does not depend on any trained weight");
+  Vars gradients(trained.size());
+  for (std::size_t i = 0; i < places.size(); ++i) gradients[places[i]] = found[i];
+  return gradients;
+}
+
+FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const Turn& turn, const BatchArrays& batch,
                                                        const std::vector<std::string>& trained, double clip_norm) {
   Tape tape(Mode::train);
-  RecordedLoss recorded = record_loss(model, tape, sizes);
-  Vars by;
-  for (const std::string& name : trained) by.push_back(model.weight(tape, name));
-  Vars gradients = grad(recorded.loss.sum, by, {.allow_unused = true});
-  if (std::ranges::all_of(gradients, [](const Var& gradient) { return gradient.empty(); }))
-    throw DefinitionError("function 'loss' of model '" + model.name() + "' does not depend on any trained weight");
-  if (clip_norm > 0) clip_rows(model, tape, clip_norm, by, recorded, gradients);
-  NamedVars results = recorded.results;
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (!gradients[i].empty()) results.add("grad." + trained[i], gradients[i]);
-  for (const auto& [name, var] : recorded.updates) results.add("update." + name, var);
-  return {tape, recorded.inputs, results, {recorded.loss, recorded.states, recorded.updates, gradients}};
+  NamedVars inputs, results;
+  TrainingNotes notes;
+  notes.gradients.resize(trained.size());
+  for (const LossUpdate& update : turn.losses) {
+    RecordedLoss recorded = record_loss(model, update.loss, tape, loss_sizes(model, update.loss, batch));
+    Vars gradients = gradients_of(model, tape, update, recorded.loss.sum, trained);
+    if (clip_norm > 0) {
+      Vars by;
+      for (const std::string& name : trained) by.push_back(model.weight(tape, name));
+      clip_rows(model, tape, clip_norm, by, recorded, gradients);
+    }
+    for (const auto& [name, var] : recorded.inputs) inputs.set(name, var);  // losses share the inputs of one name
+    for (const auto& [name, var] : recorded.updates) notes.updates.set(name, var);
+    for (const auto& [name, var] : recorded.results)
+      results.add(turn.losses.size() == 1 ? name : update.loss + "." + name, var);
+    notes.losses.push_back(recorded.loss);
+    notes.states = recorded.states;  // there are none if there are several losses
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (!gradients[i].empty()) notes.gradients[i] = gradients[i];
+  }
+  for (std::size_t i = 0; i < trained.size(); ++i)
+    if (!notes.gradients[i].empty()) results.add("grad." + trained[i], notes.gradients[i]);
+  for (const auto& [name, var] : notes.updates) results.add("update." + name, var);
+  return {tape, inputs, results, notes};
 }
 }  // namespace
 
@@ -46,10 +77,14 @@ TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options, const 
       clip_norm_(options.privacy.clip_norm),
       steps_(64, player_options(options)) {}
 
-TrainingStep& TrainingSteps::of(const BatchArrays& batch) {
+TrainingStep& TrainingSteps::of(const Turn& turn, const BatchArrays& batch) {
+  NamedSizes sizes;
+  for (const LossUpdate& update : turn.losses)
+    for (const auto& [name, size] : loss_sizes(model_, update.loss, batch))
+      sizes.add(turn.losses.size() == 1 ? name : update.loss + "." + name, size);
   const auto planned = [&]() -> TrainingStep& {
-    return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},
-                      [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_, clip_norm_); });
+    return *steps_.of({turn.name, Mode::train, sizes, "gradients"},
+                      [&](const FunctionKey&) { return with_gradients(model_, turn, batch, trained_, clip_norm_); });
   };
   try {
     return planned();
@@ -98,24 +133,45 @@ void add_measured(const Player& player, std::vector<TrainingProfile::Step>& step
 
 // The plays of shards.
 
-ShardPlays::ShardPlays(const Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
-                       DistributedOptimizer& optimizer)
+ShardPlays::ShardPlays(const Model& model, const Batches& batches, const TrainerOptions& options, const Turns& turns,
+                       TrainingSteps& steps, DistributedOptimizer& optimizer)
     : batches_(batches),
       options_(options),
+      turns_(turns),
+      turn_(&turns.all()[0]),
       steps_(steps),
       optimizer_(optimizer),
-      batch_(batches.blank()),
-      states_(carried_names(model, "loss")) {
-  if (options.shards > 1) axes_ = row_axes(model, "loss");
+      batch_(batches.blank()) {
+  for (const std::string& function : turns.functions()) {
+    states_ = carried_names(model, function);
+    if (!states_.empty() && turns.several())
+      throw DefinitionError("function '" + function + "' of model '" + model.name() + "' has the carried state '" +
+                            states_[0] + "', which a training with several losses ('updates') cannot have");
+    if (options.shards > 1) axes_ = row_axes(model, function);
+  }
   const auto own = static_cast<std::size_t>(optimizer.last_shard() - optimizer.first_shard());
   carried_.resize(own);
   left_.resize(own);
-  optimizer.arrange(largest_step().notes.gradients);
+  optimizer.arrange(plan_largest());
 }
 
 TrainingStep& ShardPlays::largest_step() {
   const BatchArrays blank = batches_.blank();
-  return steps_.of(options_.shards == 1 ? blank : shard_of(blank, 0, options_.shards));
+  return step(options_.shards == 1 ? blank : shard_of(blank, 0, options_.shards));
+}
+
+Vars ShardPlays::plan_largest() {
+  const Turn* const current = turn_;
+  Vars gradients;
+  for (const Turn& turn : turns_.all()) {
+    take(turn);
+    const Vars& of_turn = largest_step().notes.gradients;
+    gradients.resize(of_turn.size());
+    for (std::size_t i = 0; i < of_turn.size(); ++i)
+      if (gradients[i].empty()) gradients[i] = of_turn[i];
+  }
+  take(*current);
+  return gradients;
 }
 
 const BatchArrays& ShardPlays::batch_at(std::uint64_t cursor) {
@@ -179,17 +235,17 @@ std::vector<ShardPlay> ShardPlays::of_update(std::uint64_t cursor, std::int64_t 
 RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
   const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
   const BatchArrays rows = batch(play);
-  TrainingStep& step = steps_.of(rows);
-  return recorded_play(step.player, feeds(step, play, rows), play.draw);
+  TrainingStep& of_rows = step(rows);
+  return recorded_play(of_rows.player, feeds(of_rows, play, rows), play.draw);
 }
 
 const ObservedSteps::Function& ShardPlays::observe(std::uint64_t cursor, ObservedSteps& steps,
                                                    const std::vector<std::string>& names) {
   const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
   const BatchArrays rows = without_copies(batch(play));  // statistics count each row once
-  ObservedSteps::Function& step = steps.of(rows, names);
-  step.player.play(feeds_of(step.inputs, rows, step.notes.states, before(play)), play.draw);
-  return step;
+  ObservedSteps::Function& observed = steps.of(turn_->losses[0].loss, rows, names);
+  observed.player.play(feeds_of(observed.inputs, rows, observed.notes.states, before(play)), play.draw);
+  return observed;
 }
 
 void ShardPlays::name_rows(Failure& failure, const ShardPlay& play) {
@@ -205,14 +261,14 @@ std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
   std::optional<FailedPlay> found;
   for (const ShardPlay& play : of_update(cursor, options_.shards)) {
     const BatchArrays rows = batch(play);
-    TrainingStep& step = steps_.of(rows);
-    const std::vector<Feed> fed = feeds(step, play, rows);
-    FailedPlay failed = failed_play(step, fed, play.draw);
+    TrainingStep& of_rows = step(rows);
+    const std::vector<Feed> fed = feeds(of_rows, play, rows);
+    FailedPlay failed = failed_play(of_rows, fed, play.draw);
     if (failed.capsule) name_rows(failed.capsule->failure, play);
     if (!found || failed.capsule) found = std::move(failed);
     if (found->capsule) break;
-    step.player.play(fed, play.draw);  // computes the states from which the next play starts
-    keep(step, play);
+    of_rows.player.play(fed, play.draw);  // computes the states from which the next play starts
+    keep(of_rows, play);
   }
   return found;
 }
@@ -220,9 +276,9 @@ std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
 // Carried states of a whole batch, gathered from the shards of all ranks and distributed to them.
 
 std::vector<CarriedState> ShardPlays::whole_states(std::uint64_t cursor) {
-  if (options_.shards == 1) return steps_.of(batch_at(cursor)).notes.states;
+  if (options_.shards == 1) return step(batch_at(cursor)).notes.states;
   const std::int64_t rows = rows_at(cursor);
-  std::vector<CarriedState> states = steps_.of(shard_at(cursor, 0)).notes.states;
+  std::vector<CarriedState> states = step(shard_at(cursor, 0)).notes.states;
   for (std::size_t i = 0; i < states.size(); ++i) {
     Shape shape = states[i].zeros.shape();
     shape[axes_[i]] = rows;

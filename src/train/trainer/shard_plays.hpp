@@ -6,18 +6,19 @@
 #include "train/trainer/failed_play.hpp"
 #include "train/trainer/loss.hpp"
 #include "train/trainer/observed_steps.hpp"
+#include "train/trainer/turns.hpp"
 #include "xtape/distributed.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
 
-/// The loss and gradients of one batch.
+/// The losses and gradients of one batch.
 struct TrainingNotes {
-  Loss loss;
+  std::vector<Loss> losses;  ///< In the order of Turn::losses.
   std::vector<CarriedState> states;
   NamedVars updates;  ///< The new values of weights that the definition updates itself.
-  /// Gradients of the sum of losses, by trained weight. The var is empty if the loss does not depend on the weight. In
-  /// a private training, these are sums of the clipped gradients of rows.
+  /// Gradients of the sum of losses, by trained weight. The var is empty if no loss depends on the weight and trains
+  /// it. In a private training, these are sums of the clipped gradients of rows.
   Vars gradients;
 };
 using TrainingStep = FunctionCache<TrainingNotes>::Function;
@@ -30,9 +31,9 @@ class TrainingSteps {
  public:
   /// `trained` contains the weights with respect to which the loss is differentiated. Gradients have the same order.
   TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained);
-  /// Returns the step for batches of this shape. The steps share memory, so the values of a step are valid until the
-  /// next step plays.
-  TrainingStep& of(const BatchArrays& batch);
+  /// Returns the step of a turn for batches of this shape. The steps share memory, so the values of a step are valid
+  /// until the next step plays.
+  TrainingStep& of(const Turn& turn, const BatchArrays& batch);
   /// Discards all steps. New plans may take at most `memory` bytes (PlayerOptions::memory). They share the arena of the
   /// model's players. `make_room` is called before each planning. If a step needs more memory, affords(bytes) is
   /// called. It returns whether plans may take `bytes` bytes from now on.
@@ -66,10 +67,15 @@ struct ShardPlay {
 
 class ShardPlays {
  public:
-  /// All arguments must outlive this object. Plans the training step of the largest shard. Throws DefinitionError if
-  /// the carried states cannot be cut into shards.
-  ShardPlays(const Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
-             DistributedOptimizer& optimizer);
+  /// All arguments must outlive this object. Plans the training steps of the largest shard. Throws DefinitionError if
+  /// the carried states cannot be cut into shards, or if one of several losses has carried states.
+  ShardPlays(const Model& model, const Batches& batches, const TrainerOptions& options, const Turns& turns,
+             TrainingSteps& steps, DistributedOptimizer& optimizer);
+
+  /// Makes the plays those of this turn.
+  void take(const Turn& turn) { turn_ = &turn; }
+  /// Returns the training step of the turn for the rows of a shard.
+  TrainingStep& step(const BatchArrays& rows) { return steps_.of(*turn_, rows); }
 
   std::int64_t own_shards() const { return optimizer_.last_shard() - optimizer_.first_shard(); }
   /// Returns the number of shards that have rows in the update whose first micro-batch is at `cursor`.
@@ -101,8 +107,11 @@ class ShardPlays {
   /// there is no such play, returns the first play of this rank, without a capsule. If this rank has no plays, returns
   /// nothing.
   std::optional<FailedPlay> find_failure(std::uint64_t cursor);
-  /// Returns the training step for a shard of the largest batch.
+  /// Returns the training step of the turn for a shard of the largest batch.
   TrainingStep& largest_step();
+  /// Plans the training steps of all turns for a shard of the largest batch. Returns the gradients by weight, each of
+  /// the first turn that has it.
+  Vars plan_largest();
 
   /// Returns the carried states of all rows, gathered on rank 0. The result is empty on other ranks and if there are no
   /// states. All ranks must call this function together.
@@ -126,6 +135,8 @@ class ShardPlays {
 
   const Batches& batches_;
   const TrainerOptions& options_;
+  const Turns& turns_;
+  const Turn* turn_;
   TrainingSteps& steps_;
   DistributedOptimizer& optimizer_;
   BatchArrays batch_;

@@ -23,13 +23,13 @@ bool has_one_shape(const Batches& batches) {
   return true;
 }
 
-DistributedOptions distributed(const TrainerOptions& options) {
+DistributedOptions distributed(const Model& model, const TrainerOptions& options) {
   return {.optimizer = options.optimizer,
           .shards = options.shards,
           .micro_batches = options.accumulate,
           .communicator = options.communicator,
           .threads = options.threads,
-          .groups = options.groups};
+          .groups = train::groups_of(options, train::trained_weights(model, options))};
 }
 
 TrainerOptions on_ranks(TrainerOptions options, ranks::RankGroup& group) {
@@ -44,10 +44,11 @@ Trainer::Data::Data(Model& the_model, const Batches& the_batches, const TrainerO
       group(the_options.communicator),
       options(on_ranks(the_options, group)),
       privacy(model, batches, options),
-      optimizer(model, train::trained_weights(model, options).names(), distributed(options)),
+      turns(options),
+      optimizer(model, train::trained_weights(model, options).names(), distributed(model, options)),
       updates(model, train::updated_weights(model, options)),
       steps(model, options, optimizer.trained()),
-      plays(model, batches, options, steps, optimizer) {}
+      plays(model, batches, options, turns, steps, optimizer) {}
 
 void Trainer::Data::keep_to_memory() {
   const std::size_t grown = train::above(resident_bytes(), resident_without_plans);
@@ -59,7 +60,7 @@ void Trainer::Data::keep_to_memory() {
     steps.limit(
         std::max<std::size_t>(1, bytes), [this] { make_room(false); },
         [this](std::size_t plan) { return memory->affords(plan, [this] { return drop(false); }); });
-    plays.largest_step();
+    plays.plan_largest();
     return_freed_memory();
   });
 }
@@ -76,7 +77,8 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_->state.privacy = data_->privacy.of_updates();
   data_->state.epoch_batches = batches.epoch_batches();
   data_->state.order = batches.order();
-  data_->options.schedule = train::schedule_of(options, model.hyper(), batches.epoch_batches());
+  for (train::Turn& turn : data_->turns.all())
+    turn.schedule = train::schedule_of(turn.schedule, options, model.hyper(), batches.epoch_batches());
   if (options.memory > 0) data_->keep_to_memory();
 }
 
@@ -87,7 +89,7 @@ const Store& Trainer::trained() const {
   return data_->optimizer.trained();
 }
 std::vector<std::string> Trainer::without_gradient() const {
-  const Vars& gradients = data_->plays.largest_step().notes.gradients;
+  const Vars gradients = data_->plays.plan_largest();
   std::vector<std::string> names;
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (gradients[i].empty()) names.push_back(trained()[i].name);
@@ -131,16 +133,18 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
 }
 
 RecordedPlay Trainer::next_play() {
+  data_->plays.take(data_->turn());
   return data_->plays.first_play(data_->state.cursor);
 }
 
 // The training around updates: evaluations, observations, interruptions and checkpoints.
 
 train::Evaluator Trainer::Data::new_evaluator() {
-  if (!memory) return train::Evaluator(model);
+  const std::vector<std::string> losses = turns.several() ? turns.functions() : std::vector<std::string>();
   PlayerOptions playing = model.player_options();
+  if (!memory) return {model, losses, playing};
   playing.memory = steps.playing().memory;
-  return {model, playing, [this] { make_room(true); }};
+  return {model, losses, playing, [this] { make_room(true); }};
 }
 
 void Trainer::Data::note(const Evaluation& evaluation) {

@@ -12,6 +12,7 @@
 #include "train/trainer/privacy.hpp"
 #include "train/trainer/shard_plays.hpp"
 #include "train/trainer/training_memory.hpp"
+#include "train/trainer/turns.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {
@@ -24,17 +25,17 @@ namespace train {
 struct UpdateSums {
   double interrupted = 0;                 ///< The number of shards whose rank is asked to stop.
   double plays = 0;                       ///< The number of plays.
-  double loss = 0;                        ///< The sum of losses.
-  double count = 0;                       ///< The number of targets.
+  std::vector<double> losses;             ///< Per loss of the turn: the sum over targets.
+  std::vector<double> counts;             ///< Per loss of the turn: the number of targets.
   std::vector<double> not_finite_states;  ///< Per carried state: the number of shards in which it is not finite.
   std::vector<double> updates;            ///< The new elements of the weights of WeightUpdates.
 
   /// Calls visit(number) for every number. Each rank visits them in the same order.
   template <class Visit>
   void for_each(const Visit& visit) {
-    for (double* number : {&interrupted, &plays, &loss, &count}) visit(*number);
-    for (double& number : not_finite_states) visit(number);
-    for (double& number : updates) visit(number);
+    for (double* number : {&interrupted, &plays}) visit(*number);
+    for (std::vector<double>* numbers : {&losses, &counts, &not_finite_states, &updates})
+      for (double& number : *numbers) visit(number);
   }
 };
 
@@ -71,6 +72,7 @@ struct Trainer::Data {
   ranks::RankGroup group;
   TrainerOptions options;
   train::Privacy privacy;
+  train::Turns turns;
   DistributedOptimizer optimizer;
   train::WeightUpdates updates;
   std::size_t resident_without_plans = resident_bytes();
@@ -86,6 +88,8 @@ struct Trainer::Data {
   double optimizer_seconds = 0;       // time of all updates since the trainer was made or the last profile began
 
   // Updates
+  /// Returns the turn of the next update.
+  const train::Turn& turn() const { return turns.at(state.step); }
   /// Plans again within the memory limit of the process. The earlier plans have not been played. They have reserved
   /// memory for their values, but have not used it.
   void keep_to_memory();
@@ -137,6 +141,7 @@ struct Trainer::Data {
   void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed);
   const train::ObservedSteps::Function& play_observed(const std::vector<std::string>& names) {
     if (!observed) observed.emplace(model, steps.playing());
+    plays.take(turn());
     return plays.observe(state.cursor, *observed, names);
   }
   std::vector<ModuleStatistics> statistics();

@@ -13,16 +13,22 @@ namespace xtape {
 StepReport Trainer::update() {
   Data& d = *data_;
   const double start = Trace::now();
+  const train::Turn& turn = d.turn();
+  d.plays.take(turn);
   d.optimizer.take_waited();
   const train::UpdateSums sums = d.add(d.play());
   if (sums.interrupted > 0) d.stop_here();
   d.check(sums);
   StepReport report;
-  report.rate = rate_at(d.options.schedule, step() + 1);
+  report.rate = d.turns.rate_at(step());
+  for (std::size_t i = 0; i < turn.losses.size(); ++i) {
+    const double mean = sums.losses[i] / sums.counts[i];
+    report.loss += mean;
+    if (d.turns.several()) report.losses.push_back({turn.losses[i].loss, mean});
+  }
   report.norm = d.update(report.rate, sums);
   report.step = step();
-  report.loss = sums.loss / sums.count;
-  report.tokens = std::llround(sums.count);
+  report.tokens = std::llround(sums.counts[0]);
   report.seconds = Trace::now() - start;
   report.waiting = d.optimizer.take_waited();
   return report;
@@ -55,14 +61,16 @@ std::vector<train::UpdateSums> Trainer::Data::play() {
 
 void Trainer::Data::play(const train::ShardPlay& play, train::UpdateSums& shard) {
   const BatchArrays batch = plays.batch(play);
-  train::TrainingStep& step = steps.of(batch);
+  train::TrainingStep& step = plays.step(batch);
   step.player.play(plays.feeds(step, play, batch), play.draw,
                    optimizer.expect(step.player, step.notes.gradients, play.last));
   optimizer.add();
   plays.keep(step, play);
   shard.plays += 1;
-  shard.loss += step.player.scalar(step.notes.loss.sum);
-  shard.count += step.player.scalar(step.notes.loss.count);
+  for (std::size_t i = 0; i < shard.losses.size(); ++i) {
+    shard.losses[i] += step.player.scalar(step.notes.losses[i].sum);
+    shard.counts[i] += step.player.scalar(step.notes.losses[i].count);
+  }
   for (std::size_t i = 0; i < shard.not_finite_states.size(); ++i)
     if (!all_finite(step.player.view(step.notes.states[i].result))) shard.not_finite_states[i] = 1;
   updates.add(step.player, step.notes.updates, shard.updates);
@@ -70,6 +78,8 @@ void Trainer::Data::play(const train::ShardPlay& play, train::UpdateSums& shard)
 
 train::UpdateSums Trainer::Data::zero_sums() const {
   train::UpdateSums sums;
+  sums.losses.resize(turn().losses.size());
+  sums.counts.resize(turn().losses.size());
   sums.not_finite_states.resize(plays.states().size());
   sums.updates.resize(updates.elements());
   return sums;
@@ -87,24 +97,32 @@ train::UpdateSums Trainer::Data::add(std::vector<train::UpdateSums> shards) {
 }
 
 void Trainer::Data::check(const train::UpdateSums& sums) {
-  if (!std::isfinite(sums.loss)) throw_not_finite("loss");
+  const std::vector<LossUpdate>& losses = turn().losses;
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    if (!std::isfinite(sums.losses[i])) throw_not_finite(losses[i].loss);
   for (std::size_t i = 0; i < sums.not_finite_states.size(); ++i)
     if (sums.not_finite_states[i] > 0) throw_not_finite("carried state '" + plays.states()[i] + "'");
   if (const std::string weight = updates.first_not_finite(sums); !weight.empty())
     throw_not_finite("new value of weight '" + weight + "'");
   const std::string number = std::to_string(state.step + 1);
-  // A draw may have no rows. The update then consists only of noise.
-  if (sums.count == 0 && !privacy.on()) throw TrainingError("update " + number + " has no target that counts");
-  if (!std::isfinite(sums.count) || sums.count < 0)
-    throw TrainingError("update " + number + ": the count of targets, by which the loss is divided, is " +
-                        to_string(Literal(sums.count)) + ", and must be above 0 and finite");
+  for (const double count : sums.counts) {
+    // A draw may have no rows. The update then consists only of noise.
+    if (count == 0 && !privacy.on()) throw TrainingError("update " + number + " has no target that counts");
+    if (!std::isfinite(count) || count < 0)
+      throw TrainingError("update " + number + ": the count of targets, by which the loss is divided, is " +
+                          to_string(Literal(count)) + ", and must be above 0 and finite");
+    if (count != sums.counts[0])
+      throw TrainingError("update " + number + ": simultaneous losses must count the same targets, but '" +
+                          losses[0].loss + "' counts " + to_string(Literal(sums.counts[0])) + ", and another loss " +
+                          to_string(Literal(count)));
+  }
 }
 
 double Trainer::Data::update(double rate, const train::UpdateSums& sums) {
   const double start = Trace::now();
   const double norm = [&] {
     try {
-      return optimizer.update(rate, 1 / privacy.divisor(sums.count), options.clip, privacy.noise(state.step));
+      return optimizer.update(rate, 1 / privacy.divisor(sums.counts[0]), turn().clip, privacy.noise(state.step));
     } catch (const UpdateError& error) {
       throw_overflow(error);
     }
