@@ -71,6 +71,9 @@ struct OptimizerGroup {
   /// A pattern of names, in which `*` matches anything, including dots: "*.bias", "h.[0-5].*", "*".
   std::string weights;
   OptimizerOptions options;
+  /// In a Trainer, the number of updates before which the weights stay unchanged. Then they are trained like the
+  /// others, and count their updates from there on.
+  std::int64_t frozen_until = 0;
 };
 
 /// An update that would make a weight or moment infinite or NaN. The message names the array, the element and its

@@ -26,6 +26,36 @@ struct HyperSetting {
   bool from_data = false;  ///< Whether `text` refers to properties of the data: "columns + 1".
 };
 
+/// Selects a checkpoint of a run.
+struct CheckpointChoice {
+  enum class Kind : std::uint8_t {
+    last,
+    best,     ///< The checkpoint with the lowest perplexity (or loss) on the validation split.
+    average,  ///< The mean of the weights of the last `count` checkpoints.
+    step      ///< The checkpoint of step `count`.
+  };
+  Kind kind = Kind::last;
+  std::int64_t count = 1;
+  bool ema = false;  ///< Whether to load the moving averages of the weights (EmaOptions) from this checkpoint.
+  /// Parses "last", "best", "average:N", the number of a step, "ema", "ema:best" or "ema:STEP". Throws Error for any
+  /// other text.
+  static CheckpointChoice parse(const std::string& text);
+};
+
+/// Weights with which a new run starts. Each pattern has at most one `*`, which stands for the same text in all of
+/// them.
+struct WeightSource {
+  /// A run, a safetensors file, or a folder that has such files, such as a checkpoint or a folder of the Hugging Face
+  /// Hub.
+  std::string from;
+  CheckpointChoice checkpoint = {};  ///< For a run: the checkpoint to read.
+  /// Patterns of the names of arrays, and their names in place of them. For each array, the first that matches
+  /// applies.
+  std::vector<std::pair<std::string, std::string>> rename = {};
+  std::string take = "*";  ///< Which arrays are read: "encoder.*".
+  std::string into = "*";  ///< The weights that they become: "teacher.*". Each of these weights needs an array.
+};
+
 /// The settings of a recipe's tokenizers, which are made from the training split or from files.
 struct TokenizerSettings {
   std::string kind = "character";  ///< "character", "words", "sentencepiece", "gpt2" or "saved".
@@ -79,7 +109,8 @@ struct Recipe {
   std::string original;    ///< For a run: the file that its definition was copied from. May be empty.
   std::string from;        ///< The Hugging Face folder of the initial model. Empty: a new model.
   std::string adapter;     ///< With `from`: a folder of low-rank adapters for the model. May be empty.
-  std::vector<std::string> initialise;  ///< Patterns of newly initialised weights, as for open_hugging_face.
+  std::vector<WeightSource> start;      ///< Sources of initial weights, read one after the other.
+  std::vector<std::string> initialise;  ///< Patterns of weights that these sources, or `from`, may lack.
   std::vector<HyperSetting> hyper;
   Data data;
   TokenizerSettings tokenizer;
@@ -98,8 +129,8 @@ struct Recipe {
   std::int64_t keep = 2;           ///< The number of checkpoints to keep in addition to the best. 0: all.
   SearchOptions search;            ///< The default search options of translations.
 
-  /// Reads the recipe file that find_definition(path, "recipes") finds, and applies `settings`. Throws FileError if the
-  /// file cannot be read, DefinitionError if the recipe or a setting is wrong.
+  /// Reads the recipe file that find_definition(path, "recipes") finds, and applies `settings`. Throws FileError if
+  /// the file cannot be read, DefinitionError if the recipe or a setting is wrong.
   static Recipe load(const std::string& path, const std::vector<Setting>& settings = {});
   /// The recipe as JSON, with the settings applied and every path absolute.
   std::string text;

@@ -13,20 +13,6 @@
 
 namespace xtape {
 
-/// Selects a checkpoint of a run.
-struct CheckpointChoice {
-  enum class Kind : std::uint8_t {
-    last,
-    best,     ///< The checkpoint with the lowest perplexity (or loss) on the validation split.
-    average,  ///< The mean of the weights of the last `count` checkpoints.
-    step      ///< The checkpoint of step `count`.
-  };
-  Kind kind = Kind::last;
-  std::int64_t count = 1;
-  /// Parses "last", "best", "average:N" or the number of a step. Throws Error for any other text.
-  static CheckpointChoice parse(const std::string& text);
-};
-
 /// The translations of a line.
 struct Translation {
   struct Candidate {

@@ -110,6 +110,13 @@ struct UpdatePart {
   std::int64_t all = 0;    ///< The approximate number of all plays. Shards without rows are not played.
 };
 
+/// Options of the moving average of the weights.
+struct EmaOptions {
+  /// After each update, average = decay * average + (1 - decay) * weight, for every trained weight. 0: no average.
+  double decay = 0;
+  bool evaluated = true;  ///< Whether evaluations use the averages in place of the weights.
+};
+
 /// Options of a Trainer.
 struct TrainerOptions {
   OptimizerOptions optimizer = {};  ///< The optimizer of weights that no group matches.
@@ -156,6 +163,7 @@ struct TrainerOptions {
   /// generator, five of the critic … All of them count as updates of the training. An update changes the weights of its
   /// loss, and their moments and numbers of updates. Such a training is not private and has no carried states.
   std::vector<LossUpdate> updates = {};
+  EmaOptions ema = {};  ///< A moving average of the weights. Checkpoints have it, too.
   /// Whether a round is one update instead, in which every loss computes its gradients from the same batch and the same
   /// weights. Then no weight belongs to two losses, and all have the same schedule and clip.
   bool simultaneous = false;
@@ -213,9 +221,10 @@ class Trainer {
 
   /// With several ranks, a return value of true from `stop`, `save` or `interrupt` on any rank applies to all ranks.
   struct Callbacks {
-    std::function<void(const StepReport&)> step;        ///< After every update.
-    std::function<void(const UpdatePart&)> part;        ///< After every play of an update except the last.
-    std::function<void(const Evaluation&)> evaluation;  ///< After every evaluation.
+    std::function<void(const StepReport&)> step;  ///< After every update.
+    std::function<void(const UpdatePart&)> part;  ///< After every play of an update except the last.
+    /// After every evaluation. May set further measures, by which FitOptions::best may choose.
+    std::function<void(Evaluation&)> evaluation;
     /// Called on rank 0 before updates, as often as FitOptions::statistics_every and watch_every say, with the number
     /// of the update.
     std::function<void(std::int64_t step, const std::vector<ModuleStatistics>&)> statistics;
@@ -233,8 +242,11 @@ class Trainer {
     std::int64_t epochs = 0;  ///< The most epochs. 0: no limit.
     /// Updates between evaluations. There is always an evaluation after the last update.
     std::int64_t evaluate_every = 0;
-    bool evaluate_epochs = false;       ///< Whether to evaluate after every epoch, too.
-    std::int64_t patience = 0;          ///< Ends after this many evaluations in a row without a better loss. 0: never.
+    bool evaluate_epochs = false;  ///< Whether to evaluate after every epoch, too.
+    std::int64_t patience = 0;     ///< Ends after this many evaluations in a row without a new best. 0: never.
+    /// The measure by which evaluations are compared: "loss", "perplexity", "accuracy", "bleu", "exact_match", or one
+    /// of several losses. "": the perplexity or, if there is none, the loss.
+    std::string best = {};
     std::int64_t statistics_every = 0;  ///< Updates between statistics, starting with the first update. 0: none.
     std::int64_t watch_every = 1;       ///< Updates between reports of watched values, starting with the first update.
     /// The names of the watched values (see Trainer::watched). Failing updates are observed, too.
@@ -245,8 +257,7 @@ class Trainer {
   /// Errors of update() and evaluate() propagate.
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
   std::int64_t epoch() const;  ///< The number of complete epochs. 0 if the data has none.
-  /// The step of the evaluation with the lowest perplexity so far, or with the lowest loss if there is no perplexity.
-  /// -1 before the first evaluation.
+  /// The step of the best evaluation so far, by FitOptions::best. -1 before the first evaluation.
   std::int64_t best_step() const;
   std::int64_t evaluated_step() const;  ///< The step of the last evaluation. -1 before the first.
 

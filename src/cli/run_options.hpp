@@ -25,11 +25,12 @@ CLI::Option* add_threads(CLI::App& command, Number& threads) {
       ->check(CLI::Range(0, most_threads));
 }
 
-/// Adds --checkpoint last|best|average:N|STEP.
+/// Adds --checkpoint last|best|average:N|ema|STEP.
 inline CLI::Option* add_checkpoint(
     CLI::App& command, std::string& checkpoint,
     const std::string& about =
-        "The checkpoint to load: last, best, average:N (the mean of the last N) or the number of a step") {
+        "The checkpoint to load: last, best, average:N (the mean of the last N), ema (the moving averages of the "
+        "weights) or the number of a step") {
   return add_option(command, "--checkpoint", checkpoint, about, shown)->check(error_of(CheckpointChoice::parse));
 }
 

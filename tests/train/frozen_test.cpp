@@ -202,3 +202,40 @@ TEST_CASE("recipes name frozen weights") {
                        doctest::Contains("no weight of model 'tiny' matches 'hre.*'"), DefinitionError);
   CHECK(!tiny::fs::exists(directory / "other"));
 }
+
+TEST_CASE("a group that is frozen until an update then trains as if it began there") {
+  // One weight with adam, which counts its updates, and others with sgd, which has no state.
+  const auto options_until = [](std::int64_t update) {
+    TrainerOptions options;
+    options.optimizer = Sgd{};
+    options.schedule.rate = 0.05;
+    options.groups = {{"out.*", Adam{}, update}};
+    return options;
+  };
+  struct Later : tiny::SumBatches {  // the batches after the first three
+    using SumBatches::SumBatches;
+    void training(std::uint64_t index, BatchArrays& batch) const override { SumBatches::training(index + 3, batch); }
+  };
+  const CharacterTokenizer tokenizer(tiny::sums_text());
+  const tiny::SumBatches batches(tokenizer, 8);
+  const Later later(tokenizer, 8);
+  const auto made = [] { return Model::parse(tiny::definition, {.hyper = {{"rate", "0"}}, .seed = 5}, "tiny.json"); };
+  Model thawed = made(), frozen = made();
+  Trainer whole(thawed, batches, options_until(3));
+  TrainerOptions first = options_until(0);
+  first.frozen = {"out.*"};
+  Trainer before(frozen, batches, first);
+  const auto equal = [&] {
+    for (const Store::Entry& each : thawed.weights())
+      if (std::memcmp(each.value.data(), frozen.weights().at(each.name).data(), each.value.bytes()) != 0) return false;
+    return true;
+  };
+  const Array out = thawed.weight("out.weight").clone();
+  for (int i = 0; i < 3; ++i) CHECK(whole.update().norm == before.update().norm);
+  CHECK(equal());
+  CHECK(std::memcmp(out.data(), thawed.weight("out.weight").data(), out.bytes()) == 0);
+  Trainer after(frozen, later, options_until(0));
+  for (int i = 0; i < 3; ++i) CHECK(whole.update().norm == after.update().norm);
+  CHECK(equal());
+  CHECK(std::memcmp(out.data(), thawed.weight("out.weight").data(), out.bytes()) != 0);
+}

@@ -136,7 +136,7 @@ TEST_CASE("errors of groups in recipes name the line") {
   has("\"rate\": 0.5", "\"frozen\": true",
       "'optimizer.groups.1.weight_decay' has no effect on weights that are 'frozen'");
   has("here.*", "heer.*", "'optimizer.groups': no weight of model 'tiny' matches 'heer.*'");
-  has("\"groups\": [", "\"groups\": 5, \"x\": [", "'optimizer.groups' must be a list of objects, not 5");
+  has("\"groups\": [", "\"groups\": 5, \"x\": [", "'optimizer.groups' must be a list of objects, or one object, not 5");
 }
 
 }  // namespace recipe_groups

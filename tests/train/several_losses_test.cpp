@@ -1,6 +1,7 @@
 // Trainings with several losses (TrainerOptions::updates).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -271,4 +272,29 @@ TEST_CASE("wrong losses of a training are errors that name them") {
         }).find("is trained by several of the 'updates'") != std::string::npos);
   CHECK(error([](TrainerOptions& o) { o.updates[1].trains = {"trunk.*"}; }) ==
         "function 'generator_loss' of model 'losses' does not depend on any trained weight");
+}
+
+TEST_CASE("the measure of the best evaluation is a choice") {
+  const Waves batches;
+  const auto best = [&](const std::string& of) {
+    Model model = model_with_waves();
+    Trainer trainer(model, batches, alternating());
+    std::vector<Evaluation> seen;
+    Trainer::Callbacks callbacks;
+    callbacks.evaluation = [&](Evaluation& evaluation) {
+      evaluation.bleu = evaluation.step % 4 == 0 ? 30.0 + static_cast<double>(evaluation.step) : 1.0;
+      seen.push_back(evaluation);
+    };
+    trainer.fit({.steps = 9, .evaluate_every = 1, .best = of}, callbacks);
+    const auto least = [&](const auto& measure) { return std::ranges::min_element(seen, {}, measure)->step; };
+    if (of == "generator_loss")
+      CHECK(trainer.best_step() == least([](const Evaluation& each) { return each.losses[1].mean; }));
+    if (of == "loss") CHECK(trainer.best_step() == least([](const Evaluation& each) { return each.loss; }));
+    return trainer.best_step();
+  };
+  best("loss");
+  best("generator_loss");
+  CHECK(best("bleu") == 8);
+  CHECK(error_of([&] { best("accuracy"); }) ==
+        "the best evaluation is to be that of 'accuracy', which evaluations of this training do not measure");
 }

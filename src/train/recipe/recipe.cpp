@@ -42,11 +42,28 @@ Json* find(Json& root, const std::string& dotted) {
   return value;
 }
 
+/// Calls change(value) for the value under a key of `object`, or of each object of a list of sections.
+template <class Change>
+void for_each_value(Json& object, const std::string& dotted, const Change& change) {
+  const std::size_t dot = dotted.find('.');
+  if (object.is_array()) {
+    for (Json& each : object) for_each_value(each, dotted, change);
+  } else if (object.is_object() && object.contains(dotted.substr(0, dot))) {
+    Json& child = object[dotted.substr(0, dot)];
+    if (dot == std::string::npos)
+      change(child);
+    else
+      for_each_value(child, dotted.substr(dot + 1), change);
+  }
+}
+
 /// Resolves the paths whose keys begin with `prefix`.
 void resolve_paths(Json& root, const fs::path& directory, const std::string& prefix = "") {
   for_each_path(KeySpec::Paths::one, [&](const std::string& key) {
-    if (Json* value = find(root, key); key.starts_with(prefix) && value != nullptr && value->is_string())
-      *value = resolved(key, value->get<std::string>(), directory);
+    if (!key.starts_with(prefix)) return;
+    for_each_value(root, key, [&](Json& value) {
+      if (value.is_string()) value = resolved(key, value.get<std::string>(), directory);
+    });
   });
 }
 

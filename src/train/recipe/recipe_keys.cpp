@@ -177,6 +177,18 @@ void read_threads(Section& root, const std::string& name, Recipe& recipe) {
   recipe.trainer.threads = static_cast<int>(threads);
 }
 
+void read_ema(Section& root, const std::string& name, Recipe& recipe) {
+  EmaOptions& ema = recipe.trainer.ema;
+  if (root.value(name).is_number())
+    root.read(name, ema.decay, decays);
+  else if (root.has(name))
+    read_section(root.section(name), ema_keys, ema);
+}
+
+void read_start_sources(Section& root, const std::string& name, Recipe& recipe) {
+  for (Section& each : root.sections(name)) read_section(each, start_keys, recipe.start.emplace_back());
+}
+
 auto in_trainer(auto member) {
   return part(&Recipe::trainer, member);
 }
@@ -199,8 +211,10 @@ const Keys<Recipe> recipe_keys = {
       {"definition", &Recipe::definition, "a path, or the name of an installed one; required without `from`", a_path,
        keeps(of_model)},
       {"original", &Recipe::original, "", keeps("a run keeps it")},
-      {"initialise", &Recipe::initialise, "with `from`: patterns of weights that may be missing or differ in shape",
+      {"start", "section, list of sections", "", "runs and files with initial weights", read_start_sources,
        keeps(of_start)},
+      {"initialise", &Recipe::initialise,
+       "with `from` and `start`: patterns of weights that may be missing or differ in shape", keeps(of_start)},
       {"frozen", in_trainer(&TrainerOptions::frozen), "patterns of weights that are not trained"},
       {"trainable", in_trainer(&TrainerOptions::trainable), "patterns of the weights that are trained, instead of all"},
       {"data", "section", "", "the data", in_section(read_data), needed, keeps(of_data)},
@@ -218,6 +232,10 @@ const Keys<Recipe> recipe_keys = {
        "updates between checkpoints; there is always one at the end", read_checkpoint_every},
       {"patience", in_fit(&Trainer::FitOptions::patience),
        "the training ends after this many evaluations without a new best; 0: never early"},
+      {"best", in_fit(&Trainer::FitOptions::best),
+       "the measure of the best evaluation: `loss`, `perplexity`, `accuracy`, `bleu`, `exact_match`, or one of several "
+       "losses",
+       otherwise("perplexity, or without it the loss")},
       {"statistics_every", in_fit(&Trainer::FitOptions::statistics_every),
        "updates between statistics of all modules; 0: none; `--statistics` sets 100"},
       {"watch", in_fit(&Trainer::FitOptions::watch),
@@ -233,6 +251,8 @@ const Keys<Recipe> recipe_keys = {
        read_updates},
       {"simultaneous", in_trainer(&TrainerOptions::simultaneous),
        "with `updates`: whether each update has the gradients of all losses on one batch"},
+      {"ema", "number in [0, 1), section", "", "a moving average of the weights: its decay, `\"ema\": 0.999`",
+       read_ema},
       {"precision", R"(`"float32"`, `"bf16x3"`, `"bf16"`)", "`\"float32\"`",
        "the precision of the operands of matrix products", read_precision},
       {"bits", R"(`"usual"`, `"same"`, `"fast"`)", "`\"usual\"`",
@@ -253,6 +273,9 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   read_keys(root, recipe_keys, recipe);
   if (!recipe.adapter.empty() && recipe.from.empty()) root.fail("adapter", "needs 'from', the folder of its base");
   if (recipe.from.empty() && !root.has("definition")) root.fail("", "needs the key 'definition' or 'from'");
+  if (const std::string& best = recipe.fit.best;
+      (best == "bleu" && !recipe.measure_bleu) || (best == "exact_match" && !recipe.measure_exact_match))
+    root.fail("best", "is \"" + best + "\", which 'measure' must list");
   root.exclude("trainable", "frozen");
   if (root.has("trainable") && recipe.trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
   if (recipe.fit.patience > 0 && recipe.fit.evaluate_every == 0 && !recipe.fit.evaluate_epochs)
@@ -267,12 +290,14 @@ const std::vector<KeyTable>& key_tables() {
     for (const DataKind* kind : data_kinds()) all.emplace_back(std::string("data of kind ") + kind->name, kind->keys);
     for (const KeyTable& more : {KeyTable("data.resize", resize_keys),
                                  {"data.normalise", normalise_keys},
+                                 {"start", start_keys},
                                  {"tokenizer", tokenizer_keys},
                                  {"batch", batch_keys},
                                  {"optimizer", optimizer_keys},
                                  {"optimizer.groups", group_keys},
                                  {"schedule", schedule_keys},
                                  {"updates", update_keys},
+                                 {"ema", ema_keys},
                                  {"search", search_keys},
                                  {"privacy", privacy_keys}})
       all.push_back(more);

@@ -126,8 +126,9 @@ const Keys<OptimizerOptions> optimizer_keys = {
 const Keys<OptimizerGroup> group_keys = {
     {{{"weights", &OptimizerGroup::weights, "a pattern of the names of weights", needed},
       {"rate", "number, at least 0", "`1`", "a scale of the schedule's rate", read_rate},
-      {"frozen", part(&OptimizerGroup::options, &OptimizerOptions::frozen),
-       "the weights of the group do not change"}}}};
+      {"frozen", part(&OptimizerGroup::options, &OptimizerOptions::frozen), "the weights of the group do not change"},
+      {"frozen_until", &OptimizerGroup::frozen_until, "the updates before which the weights of the group do not change",
+       Range()}}}};
 
 void read_optimizer(Section section, Recipe& recipe) {
   TrainerOptions& trainer = recipe.trainer;

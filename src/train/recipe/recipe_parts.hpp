@@ -29,6 +29,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
 
 // The keys of sections.
 
+extern const Keys<WeightSource> start_keys;
 extern const Keys<TokenizerSettings> tokenizer_keys;
 extern const Keys<Recipe> batch_keys;
 extern const Keys<OptimizerOptions> optimizer_keys;
@@ -37,6 +38,8 @@ extern const Keys<ScheduleOptions> schedule_keys;
 extern const Keys<SearchOptions> search_keys;
 extern const Keys<PrivacyOptions> privacy_keys;
 extern const Keys<LossUpdate> update_keys;
+extern const Keys<EmaOptions> ema_keys;
+inline constexpr Bounds decays = {.low = 0, .high = 1, .words = "in [0, 1)"};
 
 /// Read sections into the recipe, whose `data` must already be read. Linear and cosine schedules end by default with
 /// the steps of the recipe, or with its epochs if it has no steps.

@@ -140,7 +140,8 @@ std::vector<Section> Section::sections(const std::string& key) {
   const Json* value = find(key);
   std::vector<Section> sections;
   if (value == nullptr) return sections;
-  if (!value->is_array()) fail(key, "must be a list of objects, not " + value->dump());
+  if (value->is_object()) return {section(key)};
+  if (!value->is_array()) fail(key, "must be a list of objects, or one object, not " + value->dump());
   for (const Json& each : *value)
     sections.push_back(Section(each, *file_, *settings_,
                                (key_.empty() ? "" : key_ + ".") + key + "." + std::to_string(sections.size())));

@@ -54,7 +54,7 @@ class Section {
   bool read_or(const std::string& key, std::int64_t& target, const std::string& word, Range range = {});
   /// Returns the object under the key, or an empty object if the key is missing.
   Section section(const std::string& key);
-  /// Returns the objects in the list under the key, or an empty list if the key is missing.
+  /// Returns the objects in the list under the key, or the object there, or an empty list if the key is missing.
   std::vector<Section> sections(const std::string& key);
   /// Returns the value under the key, or null if the key is missing.
   const Json& value(const std::string& key);

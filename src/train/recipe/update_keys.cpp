@@ -1,4 +1,4 @@
-// The keys of `updates`, the losses of a training that has several.
+// The keys of `updates`, the losses of a training that has several, and of `ema`.
 #include "train/recipe/recipe_parts.hpp"
 #include "train/trainer/turns.hpp"
 
@@ -38,6 +38,10 @@ const Keys<LossUpdate> update_keys = {
        read_own_schedule},
       {"clip", "number, at least 0", "the recipe's", "the norm to which the gradients of this loss are clipped",
        read_own_clip}}}};
+
+const Keys<EmaOptions> ema_keys = {
+    {{{"decay", &EmaOptions::decay, "the share of the average that an update keeps", decays, needed},
+      {"evaluate", &EmaOptions::evaluated, "whether evaluations use the averages in place of the weights"}}}};
 
 void read_updates(Section& root, const std::string& name, Recipe& recipe) {
   TrainerOptions& trainer = recipe.trainer;

@@ -23,11 +23,13 @@ constexpr const char* carried_file = "/carried.safetensors";
 
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
-                      const Store& carried, const std::function<void(const std::string& folder)>& complete) {
+                      const Store& carried, const Store& averages,
+                      const std::function<void(const std::string& folder)>& complete) {
   write_folder(path, [&](const std::string& beside) {
     save_arrays(beside + "/weights.safetensors", weights);
     save_optimizer(beside + "/optimizer.safetensors");
     if (!carried.empty()) save_arrays(beside + carried_file, carried);
+    if (!averages.empty()) save_arrays(beside + averages_file, averages);
     write_state(beside, state);
     if (complete) complete(beside);
   });
@@ -178,7 +180,13 @@ State read_state(const std::string& path) {
 namespace xtape {
 
 CheckpointChoice CheckpointChoice::parse(const std::string& text) {
-  const std::string average = "average:";
+  const std::string average = "average:", ema = "ema";
+  if (text == ema || text.starts_with(ema + ":")) {
+    CheckpointChoice choice = parse(text == ema ? "last" : text.substr(ema.size() + 1));
+    if (choice.kind == Kind::average || choice.ema) throw Error("'" + text + "' must be ema, ema:best or ema:STEP");
+    choice.ema = true;
+    return choice;
+  }
   if (text == "last") return {Kind::last, 1};
   if (text == "best") return {Kind::best, 1};
   const bool is_average = text.rfind(average, 0) == 0;
@@ -186,7 +194,7 @@ CheckpointChoice CheckpointChoice::parse(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, failed] = std::from_chars(text.data() + (is_average ? average.size() : 0), end, choice.count);
   if (failed == std::errc() && rest == end && choice.count >= 1) return choice;
-  throw Error("a checkpoint must be last, best, average:N or the number of a step, not '" + text + "'");
+  throw Error("a checkpoint must be last, best, average:N, ema or the number of a step, not '" + text + "'");
 }
 
 namespace train {
@@ -212,37 +220,63 @@ void load_average(Model& model, const std::vector<std::string>& files) {
   }
 }
 
+/// Gives the weights of which the file has averages the values of these.
+void load_averages(Model& model, const std::string& path) {
+  if (!path_exists(path))
+    throw FileError("checkpoint " + path.substr(0, path.rfind('/')) +
+                    " has no averages of the weights: its recipe had no 'ema'");
+  for (const auto& [name, average] : load_arrays(path)) {
+    Array weight = model.weight(name);
+    if (weight.dtype() != average.dtype() || weight.shape() != average.shape())
+      throw FileError(path + " does not fit the weight '" + name + "'");
+    weight.assign(average);
+  }
+}
+
+/// Returns the checkpoint of a step, or the best one. `found` is not empty.
+std::string chosen_of(const std::vector<std::string>& found, const std::string& directory,
+                      const CheckpointChoice& choice) {
+  std::int64_t step = choice.count;
+  if (choice.kind == CheckpointChoice::Kind::best) {
+    step = read_state(found.back()).best_step;
+    if (step < 0) throw FileError(directory + " has no best checkpoint: nothing has been evaluated yet");
+  }
+  const std::string path = directory + "/" + checkpoint_name(step);
+  if (contains(found, path)) return path;
+  if (choice.kind == CheckpointChoice::Kind::best)
+    throw FileError(directory + " does not have the best checkpoint: step " + std::to_string(step) +
+                    " was the best, but it has no checkpoint (see checkpoint_every)");
+  throw FileError(directory + " has no checkpoint of step " + std::to_string(step) + "; it has those of steps " +
+                  joined(found, [](const std::string& each) { return std::to_string(step_of_checkpoint(each)); }));
+}
+
+std::vector<std::string> existing_checkpoints(const std::string& directory) {
+  std::vector<std::string> found = checkpoints(directory);
+  if (found.empty()) throw FileError(directory + " has no checkpoint yet");
+  return found;
+}
+
 std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
                        const CheckpointChoice& choice) {
-  if (found.empty()) throw FileError(directory + " has no checkpoint yet");
   const auto weights_of = [](const std::string& path) { return path + "/weights.safetensors"; };
+  const auto load = [&](const std::string& path) {
+    model.load_weights(weights_of(path));
+    if (choice.ema) load_averages(model, path + averages_file);
+  };
   State last;
   if (choice.kind == CheckpointChoice::Kind::last) {
     load_last(found, [&](const std::string& path) {
       last = read_state(path);
-      model.load_weights(weights_of(path));
+      load(path);
     });
     return last.step;
   }
-  if (choice.kind == CheckpointChoice::Kind::step) {
-    const std::string path = directory + "/" + checkpoint_name(choice.count);
-    if (!contains(found, path))
-      throw FileError(directory + " has no checkpoint of step " + std::to_string(choice.count) +
-                      "; it has those of steps " +
-                      joined(found, [](const std::string& each) { return std::to_string(step_of_checkpoint(each)); }));
-    model.load_weights(weights_of(path));
-    return choice.count;
+  if (choice.kind != CheckpointChoice::Kind::average) {
+    const std::string path = chosen_of(found, directory, choice);
+    load(path);
+    return step_of_checkpoint(path);
   }
   last = read_state(found.back());
-  if (choice.kind == CheckpointChoice::Kind::best) {
-    const std::string best = directory + "/" + checkpoint_name(last.best_step);
-    if (last.best_step < 0) throw FileError(directory + " has no best checkpoint: nothing has been evaluated yet");
-    if (!contains(found, best))
-      throw FileError(directory + " does not have the best checkpoint: step " + std::to_string(last.best_step) +
-                      " was the best, but it has no checkpoint (see checkpoint_every)");
-    model.load_weights(weights_of(best));
-    return last.best_step;
-  }
   if (found.size() < static_cast<std::size_t>(choice.count))
     throw FileError(directory + " has " + std::to_string(found.size()) +
                     (found.size() == 1 ? " checkpoint, fewer than the " : " checkpoints, fewer than the ") +
@@ -254,10 +288,17 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
 }
 }  // namespace
 
+std::string chosen_checkpoint(const std::string& directory, const CheckpointChoice& choice) {
+  const std::vector<std::string> found = existing_checkpoints(directory);
+  if (choice.kind == CheckpointChoice::Kind::average)
+    throw Error("'average' is of several checkpoints, and one belongs here");
+  return choice.kind == CheckpointChoice::Kind::last ? found.back() : chosen_of(found, directory, choice);
+}
+
 std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice) {
   constexpr int most = 10;
   for (int attempt = 1;; ++attempt) {
-    const std::vector<std::string> found = checkpoints(directory);
+    const std::vector<std::string> found = existing_checkpoints(directory);
     try {
       return load_from(found, model, directory, choice);
     } catch (const Error&) {

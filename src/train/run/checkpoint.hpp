@@ -36,14 +36,17 @@ struct State {
   bool evaluation_due = false;     ///< Whether the evaluation of this step was not completed and is due.
 };
 
+inline constexpr const char* averages_file = "/ema.safetensors";
+
 /// Writes weights.safetensors, optimizer.safetensors, state.json and, if the next batch continues from states,
-/// carried.safetensors. Writes the files to a temporary directory next to `path` and flushes them to the disk. Then
-/// renames this directory to `path`, or exchanges the two directories if `path` exists. After a crash, `path` is either
-/// the old or the new checkpoint. `save_optimizer` receives a file name and writes this file. `complete` is called with
-/// the temporary directory before it is renamed.
+/// carried.safetensors, and ema.safetensors if there are averages. Writes the files to a temporary directory next to
+/// `path` and flushes them to the disk. Then renames this directory to `path`, or exchanges the two directories if
+/// `path` exists. After a crash, `path` is either the old or the new checkpoint. `save_optimizer` receives a file name
+/// and writes this file. `complete` is called with the temporary directory before it is renamed.
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
-                      const Store& carried = {}, const std::function<void(const std::string& folder)>& complete = {});
+                      const Store& carried = {}, const Store& averages = {},
+                      const std::function<void(const std::string& folder)>& complete = {});
 
 /// Write and read state.json in the directory of a checkpoint. read_state throws FileError if the file is missing. It
 /// also throws FileError if a value is impossible; the message names the key of the value.
@@ -72,6 +75,9 @@ void set_aside_after(const std::string& directory, std::int64_t step);
 /// checkpoints, latest first, until a call succeeds. Then throws a FileError that names the checkpoint that this call
 /// loaded. If no call succeeds, the first error propagates. A CommunicationError propagates at once.
 void load_last(const std::vector<std::string>& found, const std::function<void(const std::string&)>& load);
+
+/// Returns the path of a chosen checkpoint. Throws FileError if it is missing, Error if the choice is an average.
+std::string chosen_checkpoint(const std::string& directory, const CheckpointChoice& choice);
 
 /// Loads weights from the checkpoints in `directory` into the model. `choice` selects one checkpoint, or the mean of
 /// the last ones. Returns the step of the checkpoint. For a mean, returns the step of the last checkpoint. Throws

@@ -81,7 +81,8 @@ void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std:
 }  // namespace
 
 Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise) {
-  ModelOptions options = options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || !recipe.from.empty());
+  const bool is_read = !recipe.from.empty() || !recipe.start.empty();
+  ModelOptions options = options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || is_read);
   Model model = recipe.from.empty()
                     ? Model::load(recipe.definition, options)
                     : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise, recipe.adapter);
@@ -89,6 +90,7 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
     options.initialise = true;  // the run keeps all initial weights
     model = Model::load(recipe.definition, options);
   }
+  read_start(model, recipe);
   if (!recipe.from.empty() && tokenizers.target) check_vocabulary(model, *tokenizers.target, recipe.from);
   // Checks the recipe's settings of the model before a run is created.
   if (!recipe.definition.empty())
@@ -118,7 +120,8 @@ void write_for_export(const Model& model, const Recipe& recipe, const std::vecto
 void write_model(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
                  const std::string& directory) {
   write_file(directory + "/definition.json", model.definition_text());
-  if (!recipe.from.empty() || !model.weights_from_files().empty()) model.save_weights(first_weights(directory));
+  if (!recipe.from.empty() || !recipe.start.empty() || !model.weights_from_files().empty())
+    model.save_weights(first_weights(directory));
   if (!recipe.from.empty()) copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
   if (!labels.empty() && model::parse_definition(model.definition_text(), model.name())->hugging_face)
     write_for_export(model, recipe, labels, hugging_face_folder(directory));

@@ -38,6 +38,10 @@ void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches
 /// folder's model.
 Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise);
 
+/// Reads the weights of Recipe::start. Throws FileError if a source has no weights, or if its arrays do not fit the
+/// weights of the model. Throws DefinitionError if `into` matches no weight.
+void read_start(Model& model, const Recipe& recipe);
+
 /// Writes the model's definition. If the recipe starts from a folder, also writes its weights and copies the folder's
 /// tokenizer and settings files. For a later export as a folder, also writes the names of labels and the image
 /// preparation.

@@ -150,8 +150,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (callbacks.statistics) callbacks.statistics(step, statistics);
   };
   std::int64_t epoch = the_trainer.epoch();
-  own.evaluation = [&](const Evaluation& found) {
-    Evaluation evaluation = found;
+  own.evaluation = [&](Evaluation& evaluation) {
     bool interrupted = false;
     d.measure(evaluation, false, [&] {
       interrupted = interrupted || (callbacks.interrupt && callbacks.interrupt());

@@ -22,13 +22,14 @@ PlayerOptions player_options(const TrainerOptions& options) {
   return playing;
 }
 
-/// Returns the gradients of the loss with respect to the weights that it trains, by trained weight.
+/// Returns the gradients of the loss with respect to the weights that it trains, by trained weight. `trains_weight`
+/// says for each trained weight whether the loss trains it now.
 Vars gradients_of(const Model& model, Tape& tape, const LossUpdate& update, const Var& sum,
-                  const std::vector<std::string>& trained) {
+                  const std::vector<std::string>& trained, const std::vector<bool>& trains_weight) {
   Vars by;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < trained.size(); ++i) {
-    if (!trains(update, trained[i])) continue;
+    if (!trains_weight[i]) continue;
     by.push_back(model.weight(tape, trained[i]));
     places.push_back(i);
   }
@@ -42,14 +43,19 @@ Vars gradients_of(const Model& model, Tape& tape, const LossUpdate& update, cons
 }
 
 FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const Turn& turn, const BatchArrays& batch,
-                                                       const std::vector<std::string>& trained, double clip_norm) {
+                                                       const std::vector<std::string>& trained,
+                                                       const std::vector<std::int64_t>& frozen_until,
+                                                       double clip_norm) {
   Tape tape(Mode::train);
   NamedVars inputs, results;
   TrainingNotes notes;
   notes.gradients.resize(trained.size());
   for (const LossUpdate& update : turn.losses) {
     RecordedLoss recorded = record_loss(model, update.loss, tape, loss_sizes(model, update.loss, batch));
-    Vars gradients = gradients_of(model, tape, update, recorded.loss.sum, trained);
+    std::vector<bool> trains_weight;
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      trains_weight.push_back(trains(update, trained[i]) && frozen_until[i] <= turn.begin);
+    Vars gradients = gradients_of(model, tape, update, recorded.loss.sum, trained, trains_weight);
     if (clip_norm > 0) {
       Vars by;
       for (const std::string& name : trained) by.push_back(model.weight(tape, name));
@@ -74,6 +80,11 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
 TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained)
     : model_(model),
       trained_(trained.names()),
+      frozen_until_([&] {
+        std::vector<std::int64_t> of_weight;
+        for (const std::string& name : trained_) of_weight.push_back(frozen_until(name, options.groups));
+        return of_weight;
+      }()),
       clip_norm_(options.privacy.clip_norm),
       steps_(64, player_options(options)) {}
 
@@ -83,8 +94,9 @@ TrainingStep& TrainingSteps::of(const Turn& turn, const BatchArrays& batch) {
     for (const auto& [name, size] : loss_sizes(model_, update.loss, batch))
       sizes.add(turn.losses.size() == 1 ? name : update.loss + "." + name, size);
   const auto planned = [&]() -> TrainingStep& {
-    return *steps_.of({turn.name, Mode::train, sizes, "gradients"},
-                      [&](const FunctionKey&) { return with_gradients(model_, turn, batch, trained_, clip_norm_); });
+    return *steps_.of(
+        {turn.name, Mode::train, sizes, "gradients from " + std::to_string(turn.begin)},
+        [&](const FunctionKey&) { return with_gradients(model_, turn, batch, trained_, frozen_until_, clip_norm_); });
   };
   try {
     return planned();

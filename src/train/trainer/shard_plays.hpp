@@ -51,7 +51,8 @@ class TrainingSteps {
  private:
   Model& model_;
   std::vector<std::string> trained_;
-  double clip_norm_;  // PrivacyOptions::clip_norm
+  std::vector<std::int64_t> frozen_until_;  // by trained weight
+  double clip_norm_;                        // PrivacyOptions::clip_norm
   FunctionCache<TrainingNotes> steps_;
   std::function<bool(std::size_t bytes)> affords_;
 };

@@ -55,7 +55,8 @@ void Trainer::Data::keep_to_memory() {
   // bytes of arrays that a plan counts as its own memory, although they exist without the plan
   std::size_t counted = plays.largest_step().player.plan().parameter_bytes;
   for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
-  memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown, has_one_shape(batches));
+  const std::size_t absent = optimizer.absent_bytes() + (average ? average->absent_bytes() : 0);
+  memory.emplace(options.memory, model.player_options().arena, absent, grown, has_one_shape(batches));
   memory->settle(counted, [&](std::size_t bytes) {
     steps.limit(
         std::max<std::size_t>(1, bytes), [this] { make_room(false); },
@@ -79,6 +80,9 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_->state.order = batches.order();
   for (train::Turn& turn : data_->turns.all())
     turn.schedule = train::schedule_of(turn.schedule, options, model.hyper(), batches.epoch_batches());
+  const EmaOptions& ema = options.ema;
+  if (ema.decay != 0)
+    data_->average.emplace(data_->optimizer.trained(), ema.decay, data_->options.threads, data_->group);
   if (options.memory > 0) data_->keep_to_memory();
 }
 
@@ -147,8 +151,23 @@ train::Evaluator Trainer::Data::new_evaluator() {
   return {model, losses, playing, [this] { make_room(true); }};
 }
 
-void Trainer::Data::note(const Evaluation& evaluation) {
-  const double measure = evaluation.perplexity.value_or(evaluation.loss);
+namespace {
+/// Returns a measure of an evaluation, negated if more is better.
+double measure_of(const Evaluation& evaluation, const std::string& of) {
+  if (of.empty()) return evaluation.perplexity.value_or(evaluation.loss);
+  if (of == "loss") return evaluation.loss;
+  const auto named = std::ranges::find(evaluation.losses, of, &LossReport::loss);
+  if (named != evaluation.losses.end()) return named->mean;
+  if (of == "perplexity" && evaluation.perplexity) return *evaluation.perplexity;
+  for (const auto& [name, measure] :
+       {std::pair("accuracy", evaluation.accuracy), {"bleu", evaluation.bleu}, {"exact_match", evaluation.exact_match}})
+    if (of == name && measure) return -*measure;
+  throw Error("the best evaluation is to be that of '" + of + "', which evaluations of this training do not measure");
+}
+}  // namespace
+
+void Trainer::Data::note(const Evaluation& evaluation, const std::string& of) {
+  const double measure = measure_of(evaluation, of);
   state.evaluated = state.step;
   state.evaluation_due = false;
   if (std::isfinite(measure) && (state.best_step < 0 || measure < state.best)) {
@@ -197,7 +216,9 @@ Evaluation Trainer::evaluate() {
   if (!d.evaluator) d.evaluator.emplace(d.new_evaluator());
   d.evaluator->name = "the evaluation after update " + std::to_string(step());
   d.evaluator->folders = d.folders();
-  Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
+  Evaluation evaluation;
+  d.with_evaluated_weights(
+      [&] { evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); }); });
   if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();
   evaluation.epsilon = d.privacy.epsilon(step());
@@ -240,9 +261,11 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     }
   };
   const auto report_evaluation = [&] {
-    const Evaluation evaluation = evaluated();
-    if (callbacks.evaluation) callbacks.evaluation(evaluation);
-    data_->note(evaluation);  // runs after the callback, which may add measures and may be interrupted
+    data_->with_evaluated_weights([&] {
+      Evaluation evaluation = evaluated();
+      if (callbacks.evaluation) callbacks.evaluation(evaluation);
+      data_->note(evaluation, options.best);  // after the callback, which may add measures and may be interrupted
+    });
   };
   const auto observed_update = [&] {
     data_->observe(options, callbacks, false);
@@ -289,7 +312,8 @@ void Trainer::save(const std::string& path, const std::function<void(const std::
     return;
   }
   train::write_checkpoint(
-      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried, complete);
+      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried,
+      d.average ? d.average->averages() : Store(), complete);
 }
 
 void Trainer::load(const std::string& path) {
@@ -316,8 +340,10 @@ void Trainer::load(const std::string& path) {
   Store carried;
   if (d.batches.training_continues(state.cursor))
     carried = train::read_carried(path, d.plays.whole_states(state.cursor));
+  const Store averages = d.average ? d.average->read(path + train::averages_file) : Store();
   d.model.load_weights(path + "/weights.safetensors");  // checks everything before changing the model
   d.optimizer.load(moments);
+  if (d.average) d.average->set(averages);
   d.plays.set_carried(state.cursor, carried);
   d.state = state;
 }

@@ -13,6 +13,7 @@
 #include "train/trainer/shard_plays.hpp"
 #include "train/trainer/training_memory.hpp"
 #include "train/trainer/turns.hpp"
+#include "train/trainer/weight_average.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {
@@ -75,6 +76,7 @@ struct Trainer::Data {
   train::Turns turns;
   DistributedOptimizer optimizer;
   train::WeightUpdates updates;
+  std::optional<train::WeightAverage> average;  // set if the options ask for it
   std::size_t resident_without_plans = resident_bytes();
   std::optional<train::TrainingMemory> memory;  // set if memory is limited
   train::TrainingSteps steps;
@@ -84,6 +86,7 @@ struct Trainer::Data {
   std::optional<train::Evaluator> evaluator;
   std::optional<train::ObservedSteps> observed;
   const Callbacks* called = nullptr;  // the callbacks of fit() while it runs
+  bool shows_average = false;         // whether the weights are their averages now
   bool interrupted = false;           // whether this rank is interrupted; all ranks decide together
   double optimizer_seconds = 0;       // time of all updates since the trainer was made or the last profile began
 
@@ -134,8 +137,20 @@ struct Trainer::Data {
   /// Creates the evaluator. If memory is limited, evaluations play in the memory of updates, because the two never play
   /// at the same time.
   train::Evaluator new_evaluator();
-  /// Records an evaluation and whether it is the best so far. An evaluation that is not finite is never the best.
-  void note(const Evaluation& evaluation);
+  /// Calls work() with the weights that evaluations use.
+  template <class Work>
+  void with_evaluated_weights(const Work& work) {
+    if (!average || !options.ema.evaluated || shows_average) return work();
+    shows_average = true;
+    struct Shown {  // resets `shows_average`, also after an exception
+      ~Shown() { shows = false; }
+      bool& shows;
+    } const shown{shows_average};
+    average->show(work);
+  }
+  /// Records an evaluation and whether it is the best so far by the measure `of`. An evaluation that is not finite is
+  /// never the best. Throws Error if evaluations do not have this measure.
+  void note(const Evaluation& evaluation, const std::string& of);
   /// Makes the observations that are due before the next update. If `failed` is true, this update has failed, and the
   /// observations that were due before it exist already. In this case, makes the observations that were not due.
   void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed);

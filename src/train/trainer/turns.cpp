@@ -6,6 +6,7 @@
 
 #include "base/messages/wording.hpp"
 #include "model/weights/stored_weights.hpp"
+#include "optim/optimizer.hpp"
 
 namespace xtape::train {
 
@@ -78,12 +79,36 @@ Turns::Turns(const TrainerOptions& options) : several_(!options.updates.empty())
     }
     order_ = order_of(options.updates);
   }
+  losses_ = turns_.size();
+  add_thaws(options.groups);
+}
+
+/// Adds turns for the time after each thaw.
+void Turns::add_thaws(const std::vector<OptimizerGroup>& groups) {
+  for (const OptimizerGroup& group : groups) {
+    if (group.frozen_until < 0) throw Error("optimizer.groups: 'frozen_until' must be at least 0");
+    if (group.frozen_until > 0) thaws_.push_back(group.frozen_until);
+  }
+  std::ranges::sort(thaws_);
+  const auto [rest, end] = std::ranges::unique(thaws_);
+  thaws_.erase(rest, end);
+  for (const std::int64_t thaw : thaws_)
+    for (std::size_t i = 0; i < losses_; ++i) {
+      Turn turn = turns_[i];
+      turn.begin = thaw;
+      turns_.push_back(std::move(turn));
+    }
+}
+
+std::size_t Turns::index_at(std::int64_t updates) const {
+  const auto thawed = static_cast<std::size_t>(std::ranges::upper_bound(thaws_, updates) - thaws_.begin());
+  return thawed * losses_ + order_[static_cast<std::size_t>(updates) % order_.size()];
 }
 
 std::int64_t Turns::count(std::size_t index, std::int64_t updates) const {
   const auto whole = std::ssize(order_);
   const auto in_first = [&](std::int64_t first) {
-    return static_cast<std::int64_t>(std::count(order_.begin(), order_.begin() + first, index));
+    return static_cast<std::int64_t>(std::count(order_.begin(), order_.begin() + first, index % losses_));
   };
   return updates / whole * in_first(whole) + in_first(updates % whole);
 }
@@ -104,6 +129,11 @@ std::vector<std::string> Turns::functions() const {
 
 bool trains(const LossUpdate& update, const std::string& weight) {
   return update.trains.empty() || model::matches_weight(weight, update.trains);
+}
+
+std::int64_t frozen_until(const std::string& weight, const std::vector<OptimizerGroup>& groups) {
+  const std::size_t group = group_of(weight, groups);
+  return group == groups.size() ? 0 : groups[group].frozen_until;
 }
 
 std::vector<OptimizerGroup> groups_of(const TrainerOptions& options, const Store& trained) {

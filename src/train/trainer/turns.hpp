@@ -15,6 +15,7 @@ struct Turn {
   bool own_schedule = false;       ///< Whether `schedule` counts the updates of this turn only.
   ScheduleOptions schedule;
   double clip = 0;
+  std::int64_t begin = 0;  ///< Groups that are frozen until a later update have no gradients.
 };
 
 /// The turns of a training. The update number decides whose turn it is, so a resumed training needs no further state.
@@ -25,9 +26,9 @@ class Turns {
   const std::vector<Turn>& all() const { return turns_; }
   std::vector<Turn>& all() { return turns_; }
   /// Returns the index of the turn that makes the update after `updates` updates.
-  std::size_t index_at(std::int64_t updates) const { return order_[static_cast<std::size_t>(updates) % order_.size()]; }
+  std::size_t index_at(std::int64_t updates) const;
   const Turn& at(std::int64_t updates) const { return turns_[index_at(updates)]; }
-  /// Returns how many of the first `updates` updates are those of turn `index`.
+  /// Returns how many of the first `updates` updates have the losses of turn `index`.
   std::int64_t count(std::size_t index, std::int64_t updates) const;
   /// Returns the learning rate of the update after `updates` updates.
   double rate_at(std::int64_t updates) const;
@@ -37,13 +38,19 @@ class Turns {
   std::vector<std::string> functions() const;
 
  private:
+  void add_thaws(const std::vector<OptimizerGroup>& groups);
+
   bool several_;
   std::vector<Turn> turns_;
-  std::vector<std::size_t> order_;  // the turns of the updates until the order begins again
+  std::size_t losses_ = 1;           // turns until the next group thaws; then as many others follow
+  std::vector<std::int64_t> thaws_;  // the numbers of updates after which groups thaw, in order
+  std::vector<std::size_t> order_;   // the turns of the updates until the order begins again
 };
 
 /// Returns whether the loss trains the weight, if the training does.
 bool trains(const LossUpdate& update, const std::string& weight);
+/// Returns the number of updates before which the weight stays unchanged.
+std::int64_t frozen_until(const std::string& weight, const std::vector<OptimizerGroup>& groups);
 
 /// The optimizers of the losses as groups of single weights, after the groups of the options.
 std::vector<OptimizerGroup> groups_of(const TrainerOptions& options, const Store& trained);

@@ -132,6 +132,7 @@ double Trainer::Data::update(double rate, const train::UpdateSums& sums) {
   if (!std::isfinite(norm)) throw_not_finite("gradient");
   if (memory) memory->note_update();
   updates.assign(sums);
+  if (average) average->update();
   plays.advance();
   state.cursor += static_cast<std::uint64_t>(options.accumulate);
   ++state.step;
