@@ -54,6 +54,12 @@ struct HeatMaps {
 /// Draws the maps to an SVG file with the first row on top. Errors of draw_svg propagate.
 void draw(const HeatMaps& maps, const std::string& path);
 
+// Pictures of runs.
+
+/// Draws a metric of runs over their updates to an SVG file, as `xtape plot` does. Throws WrongInput if a run does not
+/// have the metric. Errors of draw_svg propagate.
+void draw_runs(const std::vector<std::string>& runs, const std::string& metric, const std::string& path);
+
 // The picture of the statistics of modules over the updates of a run.
 
 /// Draws the statistics in the lines of metrics.jsonl to an SVG file, as one map of modules and updates for each kind

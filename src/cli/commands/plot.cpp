@@ -212,13 +212,7 @@ class Drawing {
   std::size_t added_ = 0, blocks_ = 0;
 };
 
-void plot(const PlotArguments& arguments) {
-  if (arguments.statistics) {
-    if (arguments.runs.size() != 1) throw WrongInput("--statistics draws one run");
-    const std::string& run = arguments.runs[0];
-    const std::vector<train::Measured> lines = as_wrong_input([&] { return lines_of(run); });
-    return draw_statistics(lines, run, picture_path(arguments.out, "statistics.svg"));
-  }
+void draw_curves(const PlotArguments& arguments, const std::string& path) {
   std::vector<Curves> all = as_wrong_input([&] {
     std::vector<Curves> read;
     for (const std::string& run : arguments.runs) read.push_back(curves_of(run, arguments));
@@ -230,10 +224,27 @@ void plot(const PlotArguments& arguments) {
     const bool ambiguous = std::ranges::count_if(all, same_name) > 1;
     drawing.add(all[i], ambiguous ? arguments.runs[i] : all[i].name);
   }
-  drawing.draw(picture_path(arguments.out, arguments.metric + ".svg"));
+  drawing.draw(path);
+}
+
+void plot(const PlotArguments& arguments) {
+  if (arguments.statistics) {
+    if (arguments.runs.size() != 1) throw WrongInput("--statistics draws one run");
+    const std::string& run = arguments.runs[0];
+    const std::vector<train::Measured> lines = as_wrong_input([&] { return lines_of(run); });
+    return draw_statistics(lines, run, picture_path(arguments.out, "statistics.svg"));
+  }
+  draw_curves(arguments, picture_path(arguments.out, arguments.metric + ".svg"));
 }
 
 }  // namespace
+
+void draw_runs(const std::vector<std::string>& runs, const std::string& metric, const std::string& path) {
+  PlotArguments arguments;
+  arguments.runs = runs;
+  arguments.metric = metric;
+  draw_curves(arguments, path);
+}
 
 void add_plot(CLI::App& program) {
   const auto [command, arguments] =
