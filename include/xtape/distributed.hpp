@@ -12,6 +12,7 @@
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/owner.hpp"
+#include "xtape/precision.hpp"
 
 namespace xtape {
 
@@ -23,6 +24,7 @@ struct DistributedOptions {
   int threads = 0;                                  ///< As in PlayerOptions. Ranks share the cores of a host.
   bool overlap = true;  ///< Whether gradients are sent to other hosts during a play instead of after it.
   std::vector<OptimizerGroup> groups = {};
+  Bits bits = Bits::usual;  ///< Whether muon's products have the same bits on every processor.
 };
 
 /// Gaussian noise that an update adds once to the sums of gradients, for any number of ranks. (seed, weight, element,

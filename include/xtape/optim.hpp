@@ -16,13 +16,17 @@ namespace xtape {
 /// Options of an optimiser. Each kind ignores the options that it does not use.
 struct OptimizerOptions {
   enum class Kind : std::uint8_t {
-    sgd,   ///< Stochastic gradient descent with momentum.
-    adam,  ///< Kingma and Ba, 2015. Weight decay is added to the gradient.
-    adamw  ///< Loshchilov and Hutter, 2019. Decoupled decay: w -= rate * weight_decay * w.
+    sgd,        ///< Stochastic gradient descent with momentum.
+    adam,       ///< Kingma and Ba, 2015. Weight decay is added to the gradient.
+    adamw,      ///< Loshchilov and Hutter, 2019. Decoupled decay: w -= rate * weight_decay * w.
+    lion,       ///< Chen et al., 2023. w -= rate * sign(beta1 m + (1 - beta1) g), m = beta2 m + (1 - beta2) g.
+    rmsprop,    ///< Hinton, 2012, as in PyTorch. Weight decay is added to the gradient.
+    adafactor,  ///< Shazeer and Stern, 2018, as in PyTorch: keeps means of squares of rows and columns only.
+    muon  ///< Jordan et al., 2024: the orthogonalised momentum, for arrays of rank 2. Others are updated by adamw.
   };
   Kind kind = Kind::adamw;
-  double momentum = 0;    ///< For sgd, in [0, 1): v = momentum * v + g, w -= rate * v.
-  bool nesterov = false;  ///< For sgd: w -= rate * (g + momentum * v) instead (Sutskever et al., 2013).
+  double momentum = 0;    ///< For sgd and rmsprop, in [0, 1): v = momentum * v + g, w -= rate * v. For muon, a mean.
+  bool nesterov = false;  ///< For sgd: w -= rate * (g + momentum * v) instead (Sutskever et al., 2013). For muon, too.
   double beta1 = 0.9;
   double beta2 = 0.999;
   /// Added outside the root: w -= rate * mhat / (sqrt(vhat) + epsilon), with bias-corrected moments. Must be above 0 as
@@ -31,6 +35,17 @@ struct OptimizerOptions {
   double weight_decay = 0;  ///< sgd and adam add weight_decay * w to the gradient.
   /// Whether to decay all arrays. If false, only arrays of rank 2 or more decay, so no biases or norms.
   bool decay_all = false;
+  /// For adam and adamw: whether arrays of at least 4,096 elements keep moments of eight bits (Dettmers et al., 2022).
+  bool eight_bits = false;
+  double alpha = 0.99;        ///< For rmsprop: v = alpha * v + (1 - alpha) * g^2.
+  bool centered = false;      ///< For rmsprop: divide by the standard deviation of gradients, not by their mean square.
+  double beta2_decay = -0.8;  ///< For adafactor: update t forgets the share t^beta2_decay of the means of squares.
+  double least_scale = 1e-3;  ///< For adafactor: the rate is a factor of a weight's root mean square, at least of this.
+  double most_change = 1;     ///< For adafactor: limits the root mean square of changes, before the rate.
+  std::int64_t iterations = 5;  ///< For muon: the number of Newton-Schulz iterations.
+  /// For muon: the rate of an array [m, n] is multiplied by sqrt(max(1, m / n)), or with `match_adamw` by 0.2 *
+  /// sqrt(max(m, n)). Rates and decays are then like those of adamw (Liu et al., 2025).
+  bool match_adamw = false;
   /// A factor, at least 0, by which each update multiplies its learning rate. If empty, the factor is 1.
   std::optional<double> rate = {};
   bool frozen = false;  ///< Whether the weights stay unchanged: no moments, no decay, no part in the global norm.
@@ -51,11 +66,51 @@ struct Adam {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
   bool decay_all = false;
+  bool eight_bits = false;
   operator OptimizerOptions() const;  // NOLINT: converts by intent
 };
 /// AdamW. Converts to OptimizerOptions.
 struct AdamW {
   std::optional<double> rate = {};
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decay_all = false;
+  bool eight_bits = false;
+  operator OptimizerOptions() const;  // NOLINT: converts by intent
+};
+/// Lion. Converts to OptimizerOptions.
+struct Lion {
+  std::optional<double> rate = {};
+  double beta1 = 0.9, beta2 = 0.99;
+  double weight_decay = 0;
+  bool decay_all = false;
+  operator OptimizerOptions() const;  // NOLINT: converts by intent
+};
+/// RMSprop. Converts to OptimizerOptions.
+struct RmsProp {
+  std::optional<double> rate = {};
+  double alpha = 0.99, momentum = 0, epsilon = 1e-8;
+  bool centered = false;
+  double weight_decay = 0;
+  bool decay_all = false;
+  operator OptimizerOptions() const;  // NOLINT: converts by intent
+};
+/// Adafactor. Converts to OptimizerOptions.
+struct Adafactor {
+  std::optional<double> rate = {};
+  double beta2_decay = -0.8, least_scale = 1e-3, most_change = 1;
+  double weight_decay = 0;
+  bool decay_all = false;
+  operator OptimizerOptions() const;  // NOLINT: converts by intent
+};
+/// Muon for arrays of rank 2, and AdamW with these betas and this epsilon for all others. Embeddings and the last layer
+/// usually have a group with AdamW. Converts to OptimizerOptions.
+struct Muon {
+  std::optional<double> rate = {};
+  double momentum = 0.95;
+  bool nesterov = true;
+  std::int64_t iterations = 5;
+  bool match_adamw = false;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
   bool decay_all = false;
@@ -111,9 +166,11 @@ class Optimizer {
   /// moment contains squares. In float32, it overflows for gradients of 2e19 or more.)
   double update(const std::vector<ArrayView>& gradients, double rate, double scale = 1, double clip = 0);
   /// The moments and the number of updates. Moments are named by kind and weight ("first.h.0.attn.c_attn.weight"). The
-  /// kinds are "first" and "second" (adam, adamw) or "velocity" (sgd with momentum). "updates" is the number of
-  /// updates of each weight, int64 [weights]: an update without its gradient does not count. To continue from a
-  /// checkpoint, write to these arrays.
+  /// kinds are "first" and "second" (adam, adamw; with eight bits, int8 codes, and "first_scales" and "second_scales",
+  /// float32, for each 256 elements), "velocity" (sgd and rmsprop with momentum, muon), "first" (lion), "second"
+  /// (rmsprop; if centered, "first", too), "rows" and "columns" (adafactor, of the last two axes; "second" for arrays
+  /// of rank 1). "updates" is the number of updates of each weight, int64 [weights]: an update
+  /// without its gradient does not count. To continue from a checkpoint, write to these arrays.
   const Store& state() const;
   std::int64_t updates() const;  ///< The number of updates: the most of any weight.
 
@@ -160,17 +217,28 @@ struct ScheduleOptions {
   enum class Kind : std::uint8_t {
     constant,      ///< `rate` after the warm-up.
     linear,        ///< Linear from `rate` at the end of the warm-up to `final_rate` at step `steps`, then constant.
-    cosine,        ///< Like linear, but along half a cosine (Loshchilov and Hutter, 2017, without restarts).
+    cosine,        ///< Like linear, but along half a cosine (Loshchilov and Hutter, 2017).
+    exponential,   ///< Like linear, but by the same factor in each step. `rate` and `final_rate` are above 0.
     inverse_sqrt,  ///< rate * sqrt(max(warmup, 1) / step) after the warm-up.
     noam           ///< rate * width^-0.5 * min(step^-0.5, step * warmup^-1.5) (Vaswani et al., 2017).
   };
   Kind kind = Kind::constant;
   double rate = 1e-3;
   double final_rate = 0;
-  std::int64_t warmup = 0;   ///< The number of warm-up steps. noam needs at least 1; 4000 is the published value.
-  std::int64_t steps = 0;    ///< For linear and cosine: the step at which final_rate is reached.
+  std::int64_t warmup = 0;  ///< The number of warm-up steps. noam needs at least 1; 4000 is the published value.
+  /// For linear, cosine and exponential: the step at which final_rate is reached. For a part of a list: its last step.
+  std::int64_t steps = 0;
   std::int64_t epochs = 0;   ///< If `steps` is 0, a Trainer sets `steps` to the updates of this many epochs.
   std::int64_t width = 512;  ///< For noam: d_model.
+  /// Warm restarts of linear, cosine and exponential, instead of an end: if above 0, the number of steps of the first
+  /// period after the warm-up. Each period begins with `rate`, as in PyTorch's CosineAnnealingWarmRestarts, and is
+  /// `restart_factor` (at least 1) times as long as the one before.
+  std::int64_t restart_every = 0;
+  std::int64_t restart_factor = 1;
+  /// If not empty, a list of schedules, one after the other, and the members above do not matter, except `rate` for
+  /// StepOptions. The steps of a part count from its beginning. Each part but the last needs its number of steps; after
+  /// the last, its last rate stays. Parts can be lists, too.
+  std::vector<ScheduleOptions> parts = {};
 };
 
 /// Returns the learning rate of step `step` >= 1. Throws Error if an option is out of range.

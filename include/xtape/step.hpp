@@ -41,6 +41,19 @@ struct StepOptions {
   PlayerOptions player = {};  ///< Threads, seed, precision, memory … The optimiser uses the same number of threads.
 };
 
+/// L-BFGS (Nocedal, 1980), as torch.optim.LBFGS. An update plays the loss several times with the same feeds, until the
+/// gradient or a change is small, or a limit is reached. The state takes 16 bytes per element of the weights and update
+/// of the history.
+struct Lbfgs {
+  double rate = 1;                   ///< The first length of a step, or with strong_wolfe the first that is tried.
+  std::int64_t iterations = 20;      ///< The most changes of direction in an update.
+  std::int64_t plays = 0;            ///< The most plays in an update. 0: 5 / 4 of the iterations.
+  double gradient_tolerance = 1e-7;  ///< An update ends if no element of the gradient is larger.
+  double change_tolerance = 1e-9;    ///< An update ends if no weight, or the loss, changes by more.
+  std::int64_t history = 100;        ///< The number of changes of weights and gradients that are kept.
+  bool strong_wolfe = true;          ///< Whether a line search finds the length of each step.
+};
+
 /// A training step: plays a loss and its gradients with respect to weights, and updates the weights.
 ///
 ///   Step step(loss, weights, AdamW{.rate = 1e-3});  // a loss that is recorded on a tape
@@ -72,6 +85,13 @@ class Step {
   Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
        const StepOptions& options = {}, const Tape& like = Tape(), Caller caller = Caller::here());
 
+  /// The same with L-BFGS for all weights. Gradients are not clipped, so `clip` must be 0. The rate of
+  /// `options.schedule` is a factor of Lbfgs::rate, relative to its `rate`.
+  template <class Search, class = std::enable_if_t<std::is_same<Search, Lbfgs>::value>>
+  Step(const Objective& objective, const Store& weights, const Search& search, const StepOptions& options = {},
+       const Tape& like = Tape(), Caller caller = Caller::here())
+      : Step(objective, weights, {}, options, like, caller, &search) {}
+
   /// Makes an update and returns the loss before the update. The number of the update is the random step. Give feeds if
   /// the objective is a loss on a tape. Throws UpdateError if the loss or the norm of the gradients is not finite.
   /// Errors of Player::play and Optimizer::update propagate. After an error, nothing has changed.
@@ -93,10 +113,14 @@ class Step {
   ArrayView view(std::size_t result) const;
   ArrayView view(const Var& result, Caller caller = Caller::here()) const;  ///< For a loss on a tape.
   const Player& player() const;                                             ///< The player of the last call.
-  /// The optimiser. To continue from a checkpoint, write to the arrays of its state.
+  /// The optimiser. To continue from a checkpoint, write to the arrays of its state. Throws Error with L-BFGS.
   const Optimizer& optimizer() const;
+  /// The state of the optimiser or of L-BFGS, to save, and to continue by writing to its arrays.
+  const Store& state() const;
 
  private:
+  Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
+       const StepOptions& options, const Tape& like, const Caller& caller, const Lbfgs* search);
   double update(const Feed* feeds, std::size_t count, const Caller& caller);
   struct Data;
   Owner<Data> data_;

@@ -19,6 +19,7 @@ OptimizerOptions adam_options(Kind kind, const Given& given) {
           .epsilon = given.epsilon,
           .weight_decay = given.weight_decay,
           .decay_all = given.decay_all,
+          .eight_bits = given.eight_bits,
           .rate = given.rate};
 }
 
@@ -55,6 +56,46 @@ Adam::operator OptimizerOptions() const {
 }
 AdamW::operator OptimizerOptions() const {
   return adam_options(Kind::adamw, *this);
+}
+Lion::operator OptimizerOptions() const {
+  return {.kind = Kind::lion,
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .weight_decay = weight_decay,
+          .decay_all = decay_all,
+          .rate = rate};
+}
+RmsProp::operator OptimizerOptions() const {
+  return {.kind = Kind::rmsprop,
+          .momentum = momentum,
+          .epsilon = epsilon,
+          .weight_decay = weight_decay,
+          .decay_all = decay_all,
+          .alpha = alpha,
+          .centered = centered,
+          .rate = rate};
+}
+Adafactor::operator OptimizerOptions() const {
+  return {.kind = Kind::adafactor,
+          .weight_decay = weight_decay,
+          .decay_all = decay_all,
+          .beta2_decay = beta2_decay,
+          .least_scale = least_scale,
+          .most_change = most_change,
+          .rate = rate};
+}
+Muon::operator OptimizerOptions() const {
+  return {.kind = Kind::muon,
+          .momentum = momentum,
+          .nesterov = nesterov,
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .epsilon = epsilon,
+          .weight_decay = weight_decay,
+          .decay_all = decay_all,
+          .iterations = iterations,
+          .match_adamw = match_adamw,
+          .rate = rate};
 }
 Frozen::operator OptimizerOptions() const {
   return {.frozen = true};

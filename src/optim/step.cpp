@@ -4,7 +4,9 @@
 #include <cmath>
 #include <optional>
 
+#include "base/arrays/visit.hpp"
 #include "functions/function_plans.hpp"
+#include "optim/lbfgs.hpp"
 #include "optim/optimizer.hpp"
 #include "tape/calls.hpp"
 #include "xtape/grad.hpp"
@@ -24,18 +26,22 @@ struct Step::Data {
   Store weights;
   std::vector<OptimizerGroup> groups;
   StepOptions options;
-  Optimizer optimizer;
+  std::optional<Optimizer> optimizer = {};
+  std::optional<LbfgsSearch> search = {};     // instead of the optimiser
   std::optional<FunctionPlan> recorded = {};  // for a loss on a tape
   std::optional<FunctionPlans> plans = {};    // or for a function
   FunctionPlan* last = nullptr;
   std::vector<ArrayView> gradients = {};
   double rate = 0, norm = 0;
 
-  Data(const Store& the_weights, const std::vector<OptimizerGroup>& the_groups, const StepOptions& the_options)
-      : weights(the_weights),
-        groups(with_rates(the_groups, the_options.schedule)),
-        options(the_options),
-        optimizer(weights, groups, options.player.threads) {
+  Data(const Store& the_weights, const std::vector<OptimizerGroup>& the_groups, const StepOptions& the_options,
+       const Lbfgs* the_search)
+      : weights(the_weights), groups(with_rates(the_groups, the_options.schedule)), options(the_options) {
+    if (the_search != nullptr)
+      search.emplace(weights, *the_search);
+    else
+      optimizer.emplace(weights, groups, options.player.threads);
+    if (search && options.clip != 0) throw Error("Step: L-BFGS does not clip gradients: clip must be 0");
     if (options.schedule.epochs > 0 && options.schedule.steps == 0)
       throw Error("Step: set the steps of the schedule, not its epochs: a Step does not know how long an epoch is");
     if (!(options.schedule.rate > 0)) throw Error("Step: the rate of the schedule must be above 0");
@@ -44,7 +50,10 @@ struct Step::Data {
     gradients.resize(weights.size());
   }
 
-  bool is_frozen(std::size_t weight) const { return groups[group_of(weights[weight].name, groups)].options.frozen; }
+  std::int64_t updates() const { return search ? search->updates() : optimizer->updates(); }
+  bool is_frozen(std::size_t weight) const {
+    return !search && groups[group_of(weights[weight].name, groups)].options.frozen;
+  }
 
   /// Returns the results, and the gradient of the first result with respect to each weight. If a weight has no
   /// gradient, its var is empty.
@@ -69,11 +78,34 @@ struct Step::Data {
 
   std::size_t results(const FunctionPlan& plan) const { return plan.outputs.size() - weights.size(); }
 
+  /// Makes an update. `play` plays the loss and its gradients, and returns the plan.
+  template <class Play>
+  double update(const Play& play) {
+    if (!search) return finish(play());
+    const auto evaluate = [&](std::vector<double>& gradient) {
+      last = &play();
+      gradient.clear();
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        const Var& of_weight = last->outputs[results(*last) + i];
+        const Array zeros_or_gradient = of_weight.empty() ? Array(weights[i].value.dtype(), weights[i].value.shape())
+                                                          : Array(last->player.view(of_weight));
+        visit_floats(zeros_or_gradient, [&](const auto* values) {
+          gradient.insert(gradient.end(), values, values + zeros_or_gradient.count());
+        });
+      }
+      return last->player.scalar(last->outputs[0]);
+    };
+    const double loss = search->update(evaluate, rate_at(options.schedule, updates() + 1) / options.schedule.rate);
+    norm = search->norm();
+    rate = search->length();
+    return loss;
+  }
+
   /// Runs after the play of `plan`. Checks the loss and updates the weights.
   double finish(FunctionPlan& plan) {
     last = &plan;
     const double loss = plan.player.scalar(plan.outputs[0]);
-    const std::int64_t number = optimizer.updates() + 1;
+    const std::int64_t number = updates() + 1;
     const auto refuse = [&](const char* what, double value) {
       throw UpdateError("update " + std::to_string(number) + ": the " + what + " is " + to_string(Literal(value)) +
                         "; nothing is updated (find_failure of xtape/inspect.hpp finds the op at fault)");
@@ -84,7 +116,7 @@ struct Step::Data {
       gradients[i] = gradient.empty() ? ArrayView() : plan.player.view(gradient);
     }
     const double course = rate_at(options.schedule, number) / options.schedule.rate;
-    norm = optimizer.update(gradients, course, 1, options.clip);
+    norm = optimizer->update(gradients, course, 1, options.clip);
     if (!std::isfinite(norm)) refuse("norm of the gradients", norm);
     rate = course * *groups.back().options.rate;
     return loss;
@@ -93,7 +125,11 @@ struct Step::Data {
 
 Step::Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
            const StepOptions& options, const Tape& like, Caller caller)
-    : data_(at_place(caller, [&] { return new Data(weights, groups, options); })) {
+    : Step(objective, weights, groups, options, like, caller, nullptr) {}
+
+Step::Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
+           const StepOptions& options, const Tape& like, const Caller& caller, const Lbfgs* search)
+    : data_(at_place(caller, [&] { return new Data(weights, groups, options, search); })) {
   Data* d = data_.get();  // the address does not change
   if (objective.function()) {
     const auto recording = [d, function = objective.function()](const Vars& inputs) {
@@ -112,8 +148,10 @@ double Step::update(const Feed* feeds, std::size_t count, const Caller& caller) 
   Data& d = *data_;
   return at_place(caller, [&] {
     if (!d.recorded) throw Error("Step: a function takes arrays, not feeds: step({x, y})");
-    d.recorded->player.play(feeds, count, static_cast<std::uint64_t>(d.optimizer.updates()), caller);
-    return d.finish(*d.recorded);
+    return d.update([&]() -> FunctionPlan& {
+      d.recorded->player.play(feeds, count, static_cast<std::uint64_t>(d.updates()), caller);
+      return *d.recorded;
+    });
   });
 }
 
@@ -121,12 +159,13 @@ double Step::operator()(const ArraysOrNumbers& arguments, Caller caller) {
   Data& d = *data_;
   return at_place(caller, [&] {
     if (!d.plans) throw Error("Step: a loss on a tape takes feeds of its inputs: step({{x, batch}})");
-    return d.finish(d.plans->play(arguments.list(), static_cast<std::uint64_t>(d.optimizer.updates())));
+    return d.update(
+        [&]() -> FunctionPlan& { return d.plans->play(arguments.list(), static_cast<std::uint64_t>(d.updates())); });
   });
 }
 
 std::int64_t Step::updates() const {
-  return data_->optimizer.updates();
+  return data_->updates();
 }
 double Step::rate() const {
   return data_->rate;
@@ -153,7 +192,12 @@ ArrayView Step::view(const Var& result, Caller caller) const {
 }
 
 const Optimizer& Step::optimizer() const {
-  return data_->optimizer;
+  if (!data_->optimizer) throw Error("Step: with L-BFGS there is no Optimizer: state() has the state");
+  return *data_->optimizer;
+}
+
+const Store& Step::state() const {
+  return data_->search ? data_->search->state() : optimizer().state();
 }
 
 }  // namespace xtape

@@ -25,6 +25,9 @@ std::string not_second_moments(const Array& array) {
                                                std::to_string(wrong - values) + ": second moments are means of squares";
 }
 
+/// The kinds of moments whose elements are means of squares.
+constexpr const char* kinds_of_squares[] = {"second", "second_scales", "rows", "columns"};
+
 /// Returns the error in the elements of an array of an optimiser's state, or "" if there is none.
 std::string wrong_elements(const std::string& name, const Array& array) {
   if (name == "updates") {
@@ -33,7 +36,9 @@ std::string wrong_elements(const std::string& name, const Array& array) {
                                      [](std::int64_t count) { return count < 0 || count > most_updates; });
     return wrong == updates + array.count() ? "" : "is " + std::to_string(*wrong) + " for a weight";
   }
-  if (!name.starts_with("second.")) return "";
+  const std::string kind = name.substr(0, name.find('.'));
+  const auto is = [&](const char* each) { return kind == each; };
+  if (array.dtype() == Dtype::int8 || std::ranges::none_of(kinds_of_squares, is)) return "";
   return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
 }
 
@@ -60,7 +65,7 @@ struct DistributedOptimizer::Data {
   Data(Model& model, const std::vector<std::string>& trained, const DistributedOptions& given)
       : options(checked(given)), group(options.communicator), weights(model, trained, group) {
     options.threads = ranks::threads_of(group, options.threads);
-    if (group.size() == 1) pieces.emplace(weights.weights(), all_groups(options), options.threads);
+    if (group.size() == 1) pieces.emplace(weights.weights(), all_groups(options), options.threads, options.bits);
   }
 
   DistributedOptions options;
@@ -84,57 +89,56 @@ struct DistributedOptimizer::Data {
   }
   const ranks::GradientLayout& layout() const { return gradients->layout(); }
 
-  /// Calls visit(kind, weight) for the moments of all weights, in the order of the file.
+  /// Calls visit(kind, weight, type) for the moments of all weights, in the order of the file.
   template <class Visit>
   void for_moments(const Visit& visit) const {
-    for (std::size_t kind = 0; kind < optimizer().kinds().size(); ++kind)
+    for (std::size_t kind = 0; kind < moment_kinds; ++kind)
       for (std::size_t weight = 0; weight < weights.weights().size(); ++weight)
-        if (optimizer().keeps(kind, weight)) visit(kind, weight);
+        if (const MomentType* type = optimizer().type(kind, weight)) visit(kind, weight, *type);
   }
 
   /// Calls visit(address, bytes) for the moments of each piece that this rank owns.
   template <class Visit>
   void for_own_moments(const Visit& visit) const {
-    for (std::size_t kind = 0; kind < optimizer().kinds().size(); ++kind)
-      for (std::size_t i = 0; i < optimizer().pieces().size(); ++i) {
-        const Piece& piece = optimizer().pieces()[i];
+    for (std::size_t kind = 0; kind < moment_kinds; ++kind)
+      for (std::size_t i = 0; i < optimizer().pieces().size(); ++i)
         if (const void* moment = optimizer().moment(kind, i))
-          visit(moment, static_cast<std::size_t>(piece.count) * size_of(optimizer().dtype(piece)));
-      }
+          visit(moment, optimizer().moment_bytes(kind, optimizer().pieces()[i]).second);
+  }
+
+  std::string name_of_moments(std::size_t kind, std::size_t weight) const {
+    return moment_names[kind] + ("." + weights.weights()[weight].name);
   }
 
   /// Returns the arrays of the state as entries of a file.
   std::vector<ArrayFile::Entry> entries() const {
     std::vector<ArrayFile::Entry> entries;
-    for_moments([&](std::size_t kind, std::size_t i) {
-      const auto& [name, weight] = weights.weights()[i];
-      entries.push_back({optimizer().kinds()[kind] + "." + name, weight.dtype(), weight.shape()});
+    for_moments([&](std::size_t kind, std::size_t i, const MomentType& type) {
+      entries.push_back({name_of_moments(kind, i), type.dtype, type.shape});
     });
     entries.push_back({"updates", Dtype::int64, {static_cast<std::int64_t>(weights.weights().size())}});
     return entries;
   }
 
-  /// Calls visit(index of the piece, its first byte, its number of bytes) for each piece of a weight. The first byte is
-  /// relative to an array of the weight's shape.
+  /// Calls visit(index of the piece, its first byte, its number of bytes) for the moments of each piece of a weight.
+  /// The first byte is relative to the array of the moments.
   template <class Visit>
-  void for_pieces_of(std::size_t weight, const Visit& visit) const {
+  void for_pieces_of(std::size_t kind, std::size_t weight, const Visit& visit) const {
     const std::vector<Piece>& all = optimizer().pieces();
-    const std::size_t element = size_of(weights.weights()[weight].value.dtype());
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (all[i].weight == weight)
-        visit(i, static_cast<std::size_t>(all[i].begin) * element, static_cast<std::size_t>(all[i].count) * element);
+      if (all[i].weight == weight) {
+        const auto [first, count] = optimizer().moment_bytes(kind, all[i]);
+        visit(i, first, count);
+      }
   }
 
   /// Gathers the moments of one weight from their owners on rank 0.
-  void gather(std::size_t kind, std::size_t weight, ArrayWriter* writer) {
+  void gather(std::size_t kind, std::size_t weight, const MomentType& type, ArrayWriter* writer) {
     std::vector<Communicator::Request> requests;
     Array whole;
-    if (writer != nullptr) {
-      const Array& array = weights.weights()[weight].value;
-      whole = Array(array.dtype(), array.shape());
-    }
+    if (writer != nullptr) whole = Array(type.dtype, type.shape);
     auto* to = static_cast<std::byte*>(whole.data());
-    for_pieces_of(weight, [&](std::size_t index, std::size_t at, std::size_t count) {
+    for_pieces_of(kind, weight, [&](std::size_t index, std::size_t at, std::size_t count) {
       const int owner = layout().owner[index];
       if (owner == group.rank() && writer != nullptr)
         std::memcpy(to + at, optimizer().moment(kind, index), count);
@@ -170,11 +174,11 @@ void DistributedOptimizer::arrange(const Vars& gradients) {
   if (gradients.size() != weights.size())
     throw Error("there must be a gradient, which can be empty, for each of the " + std::to_string(weights.size()) +
                 " weights, not " + std::to_string(gradients.size()));
-  d.gradients.emplace(weights, gradients, d.options.shards, d.options.micro_batches > 1, d.options.overlap,
-                      thread_count(d.options.threads), d.group);
+  d.gradients.emplace(weights, pieces_of(weights, all_groups(d.options)), gradients, d.options.shards,
+                      d.options.micro_batches > 1, d.options.overlap, thread_count(d.options.threads), d.group);
   const ranks::GradientLayout& layout = d.layout();
   if (!d.pieces)
-    d.pieces.emplace(weights, all_groups(d.options), d.options.threads,
+    d.pieces.emplace(weights, all_groups(d.options), d.options.threads, d.options.bits,
                      std::make_unique<ranks::PieceOwners>(d.group, layout.owner));
   d.of_piece.assign(layout.pieces.size(), nullptr);
 }
@@ -288,7 +292,9 @@ void DistributedOptimizer::save(const std::string& path) {
   }
   std::optional<ArrayWriter> writer;
   if (d.group.rank() == 0) writer.emplace(path, d.entries());
-  d.for_moments([&](std::size_t kind, std::size_t weight) { d.gather(kind, weight, writer ? &*writer : nullptr); });
+  d.for_moments([&](std::size_t kind, std::size_t weight, const MomentType& type) {
+    d.gather(kind, weight, type, writer ? &*writer : nullptr);
+  });
   if (!writer) return;
   writer->write(d.optimizer().updates());
   writer->commit();
@@ -314,9 +320,9 @@ void DistributedOptimizer::load(const std::string& path) {
   const ArrayFile file(path);
   std::map<std::string, std::size_t> entry_of;
   for (std::size_t i = 0; i < file.entries().size(); ++i) entry_of[file.entries()[i].name] = i;
-  d.for_moments([&](std::size_t kind, std::size_t weight) {
-    const Array whole = file.read(entry_of.at(d.optimizer().kinds()[kind] + "." + trained()[weight].name));
-    d.for_pieces_of(weight, [&](std::size_t index, std::size_t at, std::size_t count) {
+  d.for_moments([&](std::size_t kind, std::size_t weight, const MomentType&) {
+    const Array whole = file.read(entry_of.at(d.name_of_moments(kind, weight)));
+    d.for_pieces_of(kind, weight, [&](std::size_t index, std::size_t at, std::size_t count) {
       if (void* moment = d.optimizer().moment(kind, index); moment != nullptr)
         std::memcpy(moment, static_cast<const std::byte*>(whole.data()) + at, count);
     });

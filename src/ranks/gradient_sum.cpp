@@ -44,9 +44,10 @@ void deal(GradientLayout& layout, GradientLayout::Bucket& bucket, const Store& w
 }
 }  // namespace
 
-GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& order, int ranks) {
+GradientLayout layout_of(const Store& weights, const std::vector<Piece>& pieces, const std::vector<std::size_t>& order,
+                         int ranks) {
   GradientLayout layout;
-  layout.pieces = pieces_of(weights);
+  layout.pieces = pieces;
   layout.piece_at.resize(layout.pieces.size());
   layout.owner.resize(layout.pieces.size());
   layout.weight_at.resize(weights.size());
@@ -144,9 +145,9 @@ void add_lefts(std::byte* from, int lefts, std::size_t stride, std::int64_t coun
 }
 }  // namespace
 
-GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap,
-                         int threads, RankGroup& group)
-    : layout_(layout_of(weights, order_of(gradients), group.size())),
+GradientSum::GradientSum(const Store& weights, const std::vector<Piece>& pieces, const Vars& gradients,
+                         std::int64_t shards, bool sequence, bool overlap, int threads, RankGroup& group)
+    : layout_(layout_of(weights, pieces, order_of(gradients), group.size())),
       weights_(weights),
       shards_(shards),
       overlap_(overlap),

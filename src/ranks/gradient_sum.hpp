@@ -42,7 +42,8 @@ struct GradientLayout {
 };
 
 /// `order` contains the indices of the weights in the order in which their gradients are computed.
-GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& order, int ranks);
+GradientLayout layout_of(const Store& weights, const std::vector<Piece>& pieces, const std::vector<std::size_t>& order,
+                         int ranks);
 /// The ranks of a training, as its optimiser sees them.
 class PieceOwners : public UpdateGroup {
  public:
@@ -67,8 +68,8 @@ class GradientSum {
  public:
   /// `gradients` are the gradients of any recording, by weight; see DistributedOptimizer::arrange. `sequence` is true
   /// if shards have several micro-batches. With `overlap`, buckets are completed during a play.
-  GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap,
-              int threads, RankGroup& group);
+  GradientSum(const Store& weights, const std::vector<Piece>& pieces, const Vars& gradients, std::int64_t shards,
+              bool sequence, bool overlap, int threads, RankGroup& group);
   const GradientLayout& layout() const { return layout_; }
 
   void begin(std::int64_t shards);

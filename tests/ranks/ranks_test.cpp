@@ -97,7 +97,8 @@ TEST_CASE("the pieces of every bucket are dealt to all ranks, each once") {
            {"a", 3000000}, {"b", 7}, {"c", 0}, {"d", 40000}, {"e", 1500000}, {"f", 1}})
     weights.add(name, Array(Dtype::float32, {count}));
   for (int ranks : {1, 2, 3, 8}) {
-    const ranks::GradientLayout layout = ranks::layout_of(weights, {5, 3, 4, 2, 1, 0}, ranks);
+    const ranks::GradientLayout layout =
+        ranks::layout_of(weights, xtape::pieces_of(weights, {OptimizerGroup{"*", {}}}), {5, 3, 4, 2, 1, 0}, ranks);
     CHECK(layout.weight_at[5] == 0);
     std::vector<std::int64_t> elements(static_cast<std::size_t>(ranks), 0);
     std::size_t pieces = 0;

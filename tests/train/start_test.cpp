@@ -17,7 +17,7 @@ bool same(const Array& a, const Array& b) {
 }
 
 /// A run of a few updates, with checkpoints of steps 2 and 4.
-std::string trained(const tiny::Directory& directory, const std::string& name) {
+std::string trained_before(const tiny::Directory& directory, const std::string& name) {
   const std::string path = directory / name;
   Run run = Run::create(tiny::load(directory, {{"steps", "4"}, {"checkpoint_every", "2"}, {"keep", "all"}}), path);
   CHECK(run.train());
@@ -31,7 +31,7 @@ Store weights_of(const std::string& run, const std::string& step) {
 
 TEST_CASE("a run starts with the weights of a chosen checkpoint of another run, and keeps them when that is gone") {
   const tiny::Directory directory;
-  const std::string before = trained(directory, "before");
+  const std::string before = trained_before(directory, "before");
   const Store last = weights_of(before, "00000004"), second = weights_of(before, "00000002");
   const auto started = [&](const std::string& name, std::vector<Setting> settings) {
     settings.push_back({"seed", "77"});
@@ -57,7 +57,7 @@ TEST_CASE("a run starts with the weights of a chosen checkpoint of another run, 
 
 TEST_CASE("a start takes parts under other names, and later sources replace earlier ones") {
   const tiny::Directory directory;
-  const std::string before = trained(directory, "before");
+  const std::string before = trained_before(directory, "before");
   const Store last = weights_of(before, "00000004"), second = weights_of(before, "00000002");
   Store renamed;
   for (const Store::Entry& each : second) renamed.add("old/" + each.name, Array(each.value));
@@ -74,7 +74,7 @@ TEST_CASE("a start takes parts under other names, and later sources replace earl
 
 TEST_CASE("a wrong start is an error before anything is written") {
   const tiny::Directory directory;
-  const std::string before = trained(directory, "before");
+  const std::string before = trained_before(directory, "before");
   const auto error = [&](const std::string& start) {
     const std::string found = error_of([&] {
       Run::create(tiny::load(directory, {{"start", start}}), directory / "run");

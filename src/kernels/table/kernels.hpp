@@ -20,6 +20,12 @@ template <class T>
 struct FloatFunctions {
   decltype(&xtape::sgd_update<T>) sgd_update = &xtape::sgd_update<T>;
   decltype(&xtape::adam_update<T>) adam_update = &xtape::adam_update<T>;
+  decltype(&xtape::adam_update_bytes<T>) adam_update_bytes = &xtape::adam_update_bytes<T>;
+  decltype(&xtape::lion_update<T>) lion_update = &xtape::lion_update<T>;
+  decltype(&xtape::rmsprop_update<T>) rmsprop_update = &xtape::rmsprop_update<T>;
+  decltype(&xtape::factored_row<T>) factored_row = &xtape::factored_row<T>;
+  decltype(&xtape::combine<T>) combine = &xtape::combine<T>;
+  decltype(&xtape::add_squares<T>) add_squares = &xtape::add_squares<T>;
   decltype(&xtape::square_sum<T>) square_sum = &xtape::square_sum<T>;
   decltype(&xtape::add_arrays<T>) add_arrays = &xtape::add_arrays<T>;
   decltype(&xtape::greatest<T>) greatest = &xtape::greatest<T>;

@@ -36,7 +36,8 @@ ScheduleOptions schedule_of(ScheduleOptions schedule, const TrainerOptions& opti
 }
 
 bool has_end(const ScheduleOptions& options) {
-  return options.kind == ScheduleOptions::Kind::linear || options.kind == ScheduleOptions::Kind::cosine;
+  using Kind = ScheduleOptions::Kind;
+  return options.kind == Kind::linear || options.kind == Kind::cosine || options.kind == Kind::exponential;
 }
 
 namespace {
@@ -49,11 +50,14 @@ constexpr const char* of_moments = "the run's checkpoints hold the moments of th
 constexpr const char* of_noise = "epsilon holds only if all updates have the same noise";
 constexpr const char* of_order = "the run's weights and its position in the data belong to it";
 
+using MethodKind = OptimizerOptions::Kind;
+
 /// Reads the method. Another one than before starts from its own defaults.
 void read_method(Section& section, const std::string& name, OptimizerOptions& options) {
-  OptimizerOptions::Kind kind = options.kind;
-  section.read(name, kind, {"sgd", "adam", "adamw"});
-  if (kind != options.kind) options = {};
+  MethodKind kind = options.kind;
+  section.read(name, kind, {"sgd", "adam", "adamw", "lion", "rmsprop", "adafactor", "muon"});
+  if (kind == options.kind) return;
+  options = kind == MethodKind::muon ? Muon() : kind == MethodKind::lion ? Lion() : OptimizerOptions();
   options.kind = kind;
 }
 
@@ -72,8 +76,9 @@ void read_rate(Section& section, const std::string& name, OptimizerGroup& group)
   if (section.has(name)) section.read(name, group.options.rate.emplace(), at_least_0);
 }
 
-bool is_sgd(const OptimizerOptions& options) {
-  return options.kind == OptimizerOptions::Kind::sgd;
+/// Returns a condition for the keys of some methods.
+auto is_one_of(const std::vector<MethodKind>& kinds) {
+  return [kinds](const OptimizerOptions& options) { return std::ranges::count(kinds, options.kind) > 0; };
 }
 
 bool is_noam(const ScheduleOptions& options) {
@@ -110,16 +115,46 @@ void read_size(Section& section, const std::string& name, Recipe& recipe) {
 }  // namespace
 
 const Keys<OptimizerOptions> optimizer_keys = {
-    {{{"kind", R"(`"sgd"`, `"adam"`, `"adamw"`)", "required", "the method", read_method, keeps(of_moments)}}},
+    {{{"kind", R"(`"sgd"`, `"adam"`, `"adamw"`, `"lion"`, `"rmsprop"`, `"adafactor"`, `"muon"`)", "required",
+       "the method", read_method, keeps(of_moments)}}},
     {{{"momentum", &OptimizerOptions::momentum, "the fraction of the last step that the next one keeps",
-       Bounds{0, 1, "in [0, 1)"}}},
-     "sgd",
-     is_sgd},
-    {{{"betas", "two numbers in [0, 1)", "`[0.9, 0.999]`", "the decay rates of both moments", read_betas},
-      {"epsilon", &OptimizerOptions::epsilon, "added to the square root of the second moment",
+       Bounds{0, 1, "in [0, 1)"}, otherwise("`0`; `muon` `0.95`")}},
+     "sgd, rmsprop and muon",
+     is_one_of({MethodKind::sgd, MethodKind::rmsprop, MethodKind::muon})},
+    {{{"nesterov", &OptimizerOptions::nesterov, "whether steps look ahead by the momentum",
+       otherwise("`false`; `muon` `true`")}},
+     "sgd and muon",
+     is_one_of({MethodKind::sgd, MethodKind::muon})},
+    {{{"betas", "two numbers in [0, 1)", "`[0.9, 0.999]`; `lion` `[0.9, 0.99]`", "the decay rates of both moments",
+       read_betas}},
+     "adam, adamw, lion and muon",
+     is_one_of({MethodKind::adam, MethodKind::adamw, MethodKind::lion, MethodKind::muon})},
+    {{{"epsilon", &OptimizerOptions::epsilon, "added to the square root of the second moment",
        Bounds{least_epsilon, infinity, "above 0, in float32 too"}}},
+     "adam, adamw, rmsprop and muon",
+     is_one_of({MethodKind::adam, MethodKind::adamw, MethodKind::rmsprop, MethodKind::muon})},
+    {{{"eight_bits", &OptimizerOptions::eight_bits,
+       "whether moments of weights of 4,096 elements or more have eight bits", keeps(of_moments)}},
      "adam and adamw",
-     std::not_fn(is_sgd)},
+     is_one_of({MethodKind::adam, MethodKind::adamw})},
+    {{{"alpha", &OptimizerOptions::alpha, "the decay rate of the mean square", Bounds{0, 1, "in [0, 1)"}},
+      {"centered", &OptimizerOptions::centered, "whether steps are divided by the standard deviation of gradients",
+       keeps(of_moments)}},
+     "rmsprop",
+     is_one_of({MethodKind::rmsprop})},
+    {{{"beta2_decay", &OptimizerOptions::beta2_decay, "update t forgets the share t^`beta2_decay` of the mean squares",
+       Bounds{-infinity, least, "at most 0"}},
+      {"least_scale", &OptimizerOptions::least_scale,
+       "the rate is a factor of a weight's root mean square, at least of this", at_least_0},
+      {"most_change", &OptimizerOptions::most_change,
+       "limits the root mean square of a weight's change, before the rate", Bounds{least, infinity, "above 0"}}},
+     "adafactor",
+     is_one_of({MethodKind::adafactor})},
+    {{{"iterations", &OptimizerOptions::iterations, "Newton-Schulz iterations", Range{1, 99}},
+      {"match_adamw", &OptimizerOptions::match_adamw,
+       "whether changes have the root mean square of those of adamw, whose rates and decays then fit"}},
+     "muon",
+     is_one_of({MethodKind::muon})},
     {{{"weight_decay", &OptimizerOptions::weight_decay, "the weight decay: `\"weight_decay\": 0.1`", at_least_0},
       {"decay_all", &OptimizerOptions::decay_all, "whether arrays of rank 0 and 1 decay, too"}}}};
 
@@ -152,7 +187,7 @@ void read_optimizer(Section section, Recipe& recipe) {
 
 const Keys<ScheduleOptions> schedule_keys = {
     {{{"kind", &ScheduleOptions::kind, "the curve after the warm-up",
-       Names{"constant", "linear", "cosine", "inverse_sqrt", "noam"}, needed},
+       Names{"constant", "linear", "cosine", "exponential", "inverse_sqrt", "noam"}, needed},
       {"rate", &ScheduleOptions::rate, "the rate after the warm-up; for `noam` a scale", at_least_0, needed},
       {"warmup", "integer, at least 0", "`0`; `noam` `4000`", "updates of the warm-up", read_warmup}}},
     {{{"final_rate", &ScheduleOptions::final_rate, "the learning rate at the end", at_least_0},

@@ -29,7 +29,8 @@ DistributedOptions distributed(const Model& model, const TrainerOptions& options
           .micro_batches = options.accumulate,
           .communicator = options.communicator,
           .threads = options.threads,
-          .groups = train::groups_of(options, train::trained_weights(model, options))};
+          .groups = train::groups_of(options, train::trained_weights(model, options)),
+          .bits = options.bits};
 }
 
 TrainerOptions on_ranks(TrainerOptions options, ranks::RankGroup& group) {

@@ -26,7 +26,7 @@ void WeightAverage::update() {
     for (const Store::Entry& weight : weights_) averages_.add(weight.name, weight.value.clone());
     return;
   }
-  const std::vector<Piece> pieces = pieces_of(weights_);
+  const std::vector<Piece> pieces = pieces_of(weights_, {});
   parallel_for(threads_, std::ssize(pieces), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const Piece& piece = pieces[static_cast<std::size_t>(i)];
