@@ -154,7 +154,7 @@ TEST_CASE("derivatives in a definition: what is wrong is said where it stands") 
   says("out = jacobian(u(x), x, mode='backward')", "'mode' must be 'forward' or 'reverse', not 'backward'");
   says("out = jacobian(u(x), x, chunk_size='two')", "'chunk_size' must be an integer");
   says("out = hessian(u(x), x)", "one element");
-  says("out = vmap(x, x)", "vmap: its first argument must be a module");
+  says("out = vmap(x, x)", "vmap: its first argument must be a module or a function");
   says("out = vmap(several, x)", "choose a repeat, several[0]");
   says("out = vmap(u, x, in_axis=0)", "vmap has no 'in_axis'; did you mean 'in_axes'?");
   says("out = vmap(u, x, out_axes=none)", "'out_axes' must be integers");

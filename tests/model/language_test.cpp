@@ -356,12 +356,12 @@ TEST_CASE("what other languages write is an error that says what to write") {
       {"y = x if n = 4 else 0", "'else' of 'a if c else b' belongs here, not '=': '==' compares"},
       {"y += x", "an expression belongs here, not '=': '==' compares; 'name = expression' assigns"},
       {"y = x; z = y", "not ';': every line is a string of its own"},
-      {"y = [x, x]", "not '[': a tuple is written (a, b)"},
+      {"y = {x, x}", "not '{': a tuple is written (a, b)"},
       {"y = sum(x", "',' or ')' belongs here, not the end of the line"},
       {"y = x[0", "',' or ']' belongs here, not the end of the line"},
       {"y = None", "unknown name 'None'; did you mean 'none'?"},
       {"y = np.exp(x)", "unknown name 'np'; an op has no prefix: exp(…)"},
-      {"y = sum(x, dim=1)", "op 'sum' has no attribute 'dim'; it has x, axis, keepdims"},
+      {"y = sum(x, dim=1)", "op 'sum' has no attribute 'dim': 'dim' is PyTorch's name; here it is axis="},
       {"y = (x, x)[2]", "has 2 elements: there is no index 2"}};
   for (const auto& each : mistakes) {
     CAPTURE(each.first);

@@ -354,9 +354,6 @@ TEST_CASE("results that are none, and names that stand twice or mean two things,
   CHECK(has(load_error(model("\"p\": {\"block\": \"a\"}",
                              "\"p\": {\"inputs\": {\"x\": \"float [b]\"}, \"result\": \"p(x)\"}")),
             "'p' is the name of a module of the model already"));
-  CHECK(has(load_error(model("\"p\": {\"block\": \"a\"}",
-                             "\"f\": {\"inputs\": {\"p\": \"float [b]\"}, \"result\": \"p(p)\"}")),
-            "'p' is the name of a module of the model already"));
   CHECK(has(load_error("{\"xtape\": 2, \"blocks\": {\"\": {\"inputs\": [], \"result\": \"1\"}}}"),
             "'' cannot be a name"));
   CHECK(has(load_error("{\"xtape\": 2, \"use\": [\"\"]}"), "cannot find ''"));

@@ -163,7 +163,8 @@ TEST_CASE("scan in a definition: what is wrong is said where it stands") {
             .find("scan: 'checkpoint_every' must be an integer or a tuple of integers, not") != std::string::npos);
   CHECK(error("out = scan(cell, x, init=h, axs=1)").find("scan has no 'axs'; did you mean 'axis'?") !=
         std::string::npos);
-  CHECK(error("out = scan(x, x, init=h)").find("its first argument must be a module") != std::string::npos);
+  CHECK(error("out = scan(x, x, init=h)").find("its first argument must be a module or a function") !=
+        std::string::npos);
   CHECK(error("out = scan(cells, x, init=h)").find("choose a repeat, cells[0]") != std::string::npos);
   CHECK(error("out = scan(cell, 3, init=h)").find("a sequence must be an array or a tuple of arrays, not 3") !=
         std::string::npos);

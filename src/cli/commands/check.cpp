@@ -71,9 +71,11 @@ std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   return said.str();
 }
 
-/// Checks that lines know what they use, and use what is declared.
+/// Checks that lines know what they use, and use what is declared. Prints warnings.
 void check_uses(const model::Definition& definition) {
-  model::check_names(definition, builtin_ops(), true);
+  std::vector<std::string> warnings;
+  model::check_names(definition, builtin_ops(), true, &warnings);
+  for (const std::string& warning : warnings) std::cerr << "warning: " << warning << '\n';
   model::check_inputs(definition);
 }
 

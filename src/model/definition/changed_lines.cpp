@@ -29,9 +29,8 @@ bool uses(const JsonNode& node, const Texts& names) {
     return std::ranges::any_of(entries, [&](const auto& each) { return uses(each.second, names); });
   }
   bool found = false;
-  each_expression(parse_line(node.text(), location_of(node), true).value, [&](const Expression& each) {
-    found = found || (each.form == Form::name && contains(names, each.text));
-  });
+  each_name(parse_line(node.text(), location_of(node), true).value,
+            [&](const Expression& each) { found = found || contains(names, each.text); });
   return found;
 }
 }  // namespace

@@ -45,9 +45,7 @@ bool replaces_one(const std::string& a, const std::string& b) {
 using Counts = std::map<std::string, int>;
 
 void count(const Expression& expression, Counts& counts) {
-  each_expression(expression, [&](const Expression& each) {
-    if (each.form == Form::name) ++counts[each.text];
-  });
+  each_name(expression, [&](const Expression& each) { ++counts[each.text]; });
 }
 }  // namespace
 

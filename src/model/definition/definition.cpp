@@ -72,10 +72,7 @@ class Reader {
     auto definition = std::make_shared<Definition>();
     definition->node = open();
     definition->file = definition->node.file();
-    if (definition->node.has("files")) {
-      embedded_ = definition->node.at("files");
-      one_text_ = true;
-    }
+    if (definition->node.has("files")) embedded_ = definition->node.at("files");
     reading_.push_back(key);
     read(*definition);
     reading_.pop_back();
@@ -287,11 +284,9 @@ class Reader {
   }
 
   /// Modules refer to blocks by name. Therefore the first loop adds all blocks with only their names, and the second
-  /// loop reads them. A file that extends another one, and a self-contained text, may replace blocks of used files.
+  /// loop reads them. A block hides one of this name in a used file.
   void read_blocks(Definition& definition, const Entries& entries) {
     for (const auto& [name, entry] : entries) {
-      if (definition.extended.empty() && !one_text_ && definition.find_block(name) != nullptr)
-        entry.fail("a used file has a block '" + name + "' already: give this one another name");
       definition.blocks.push_back(std::make_unique<Block>());
       definition.blocks.back()->name = name;
       definition.block_index.emplace(name, definition.blocks.back().get());
@@ -314,7 +309,6 @@ class Reader {
   std::map<std::string, std::shared_ptr<const Definition>> done_;
   std::vector<std::string> reading_;
   JsonNode embedded_;
-  bool one_text_ = false;  ///< Whether the text contains all files.
 };
 }  // namespace
 

@@ -161,7 +161,8 @@ std::shared_ptr<const Definition> parse_definition(const std::string& text, cons
 /// Throws DefinitionError. The check needs no values of hyper-parameters, so it also covers blocks that the model does
 /// not use. Returns the hyper-parameters of the definition that have an effect: a line, a program or the mapping to
 /// folders mentions them. Those that a file sets for a file that it extends must have an effect; if `strict`, those of
-/// all files must.
-std::set<std::string> check_names(const Definition& definition, const OpTable& ops, bool strict = false);
+/// all files must. Appends to `warnings` the names of modules, weights, parameters and used blocks that others hide.
+std::set<std::string> check_names(const Definition& definition, const OpTable& ops, bool strict = false,
+                                  std::vector<std::string>* warnings = nullptr);
 
 }  // namespace xtape::model

@@ -11,7 +11,7 @@
 namespace xtape::model {
 
 namespace {
-const std::vector<std::string> reserved_names = {"and", "or", "not", "true", "false", "none", "inf"};
+const std::vector<std::string> reserved_names = {"and", "or", "not", "for", "true", "false", "none", "inf"};
 
 void check_name(const std::string& name, const JsonNode& node) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -223,9 +223,14 @@ Line read_expression(const JsonNode& node) {
   if (node.is_string() && node.text().starts_with('='))
     throw OldForm(location_of(node), node.text(), node.text().substr(1));
   if (node.is_string()) return parsed(node, false);
+  if (node.is_array()) {
+    const std::string list =
+        joined(node.elements(), [](const JsonNode& each) { return to_source(read_expression(each).value); });
+    return parse_line("[" + list + "]", location_of(node), false);
+  }
   const Json& json = node.json();
   if (!json.is_boolean() && !json.is_number())
-    node.fail(std::string("an expression, a number or a flag belongs here, not ") + json.type_name());
+    node.fail(std::string("an expression, a number, a flag or a list belongs here, not ") + json.type_name());
   return parse_line(node.source()->spelling(json), location_of(node), false);
 }
 
@@ -296,14 +301,12 @@ std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, cons
 }
 
 namespace {
-/// Throws DefinitionError if the function or one of its inputs has the name of a module or weight of the model, or if
-/// two results have the same name.
+/// Throws DefinitionError if the function has the name of a module or weight of the model, or if two results have the
+/// same name.
 void check_function(const Function& function, const Block& model, const JsonNode& node) {
-  std::vector<std::string> names = {function.name};
-  for (const Input& each : function.inputs) names.push_back(each.name);
+  const std::string& name = function.name;
   const auto taken = [&](const Index& index, const char* kind) {
-    for (const std::string& name : names)
-      if (index.count(name) != 0) node.fail_at_key("'" + name + "' is the name of a " + kind + " of the model already");
+    if (index.count(name) != 0) node.fail_at_key("'" + name + "' is the name of a " + kind + " of the model already");
   };
   taken(model.module_index, "module");
   taken(model.weight_index, "weight");

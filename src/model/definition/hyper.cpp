@@ -117,8 +117,7 @@ class Resolver {
 
   /// Appends the hyper-parameters that the expression names.
   void need(const Expression& expression, std::vector<const Parameter*>& needs) const {
-    each_expression(expression, [&](const Expression& each) {
-      if (each.form != Form::name) return;
+    each_name(expression, [&](const Expression& each) {
       if (const auto found = parameters_.find(each.text); found != parameters_.end()) needs.push_back(found->second);
     });
   }

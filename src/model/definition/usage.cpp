@@ -12,8 +12,10 @@ class Usage {
   void note(const Module& module, const Line& line) {
     each_expression(line.value, [&](const Expression& expression) {
       if (expression.form == Form::name) add(module, expression.text);
-      if (expression.form == Form::attribute)
-        for (const Module* owner : owners(module, expression.children[0])) add(*owner, expression.text);
+      if (expression.form != Form::attribute) return;
+      const std::vector<const Module*> found = owners(module, expression.children[0]);
+      for (const Module* owner : found) add(*owner, expression.text);
+      if (found.empty()) of_values_.insert(expression.text);  // of a module that is the value of a local
     });
   }
   void note(const Module& module, const Computation& computation) {
@@ -30,11 +32,12 @@ class Usage {
 
   void check(const Module& module) const {
     for (const Weight& weight : module.weights)
-      if (!weight.path.empty() && module.block->from_file == nullptr && weights_.count(&weight) == 0)
+      if (!weight.path.empty() && module.block->from_file == nullptr && weights_.count(&weight) == 0 &&
+          of_values_.count(weight.spec->name) == 0)
         fail(weight.spec->location, "weight '" + weight.path + "' is never used: no line mentions it");
     for (std::size_t i = 0; i < module.modules.size(); ++i) {
       const ModuleSpec& declared = module.block->modules[i];
-      if (lists_.count(&module.modules[i]) == 0)
+      if (lists_.count(&module.modules[i]) == 0 && of_values_.count(declared.name) == 0)
         fail(declared.location, "module '" + (module.path.empty() ? "" : module.path + ".") + declared.name +
                                     "' is never used: no line mentions it");
       for (const auto& item : module.modules[i].items) check(*item);
@@ -69,14 +72,13 @@ class Usage {
 
   std::set<const Weight*> weights_;
   std::set<const ModuleList*> lists_;
+  std::set<std::string> of_values_;  ///< The attributes of expressions that refer to no module by its name.
 };
 
 using Names = std::set<std::string>;
 
 void add_names(const Line& line, Names& names) {
-  each_expression(line.value, [&](const Expression& each) {
-    if (each.form == Form::name) names.insert(each.text);
-  });
+  each_name(line.value, [&](const Expression& each) { names.insert(each.text); });
 }
 
 void check_inputs_of(const std::vector<Input>& inputs, const Computation& computation, const Block* block) {

@@ -78,9 +78,7 @@ void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& set
 
 bool mentions(const model::Expression& expression, const std::string& name) {
   bool found = false;
-  model::each_expression(expression, [&](const model::Expression& each) {
-    found = found || (each.form == model::Form::name && each.text == name);
-  });
+  model::each_name(expression, [&](const model::Expression& each) { found = found || each.text == name; });
   return found;
 }
 

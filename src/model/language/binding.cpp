@@ -28,8 +28,9 @@ class OpBinder {
   /// Arrays and literals fill inputs in order, then attributes in the op's order. Strings always fill attributes.
   void positional(const Arguments::Positional& argument) {
     const Value& value = argument.value;
-    if (value.as<ModuleReference>() != nullptr)
-      throw BindingError{argument.column, describe(value) + " is not an array: call it, or name one of its weights"};
+    if (value.is_callable())
+      throw BindingError{argument.column, describe(value) + " is not an array: call it" +
+                                              (value.as<ModuleReference>() ? ", or name one of its weights" : "")};
     const bool text = value.as<std::string>() != nullptr;
     if (text && names_axes(op_, *value.as<std::string>())) {
       axes(*value.as<std::string>(), argument.column);

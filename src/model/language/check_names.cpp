@@ -7,6 +7,7 @@
 #include "model/definition/checks.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/mapping.hpp"
+#include "model/language/synonyms.hpp"
 #include "model/language/visible_names.hpp"
 #include "xtape/op/op.hpp"
 
@@ -14,22 +15,24 @@ namespace xtape::model {
 
 namespace {
 using Names = std::set<std::string>;
+using Warnings = std::vector<std::string>;
 
 /// Hyper-parameters that programs read. They have an effect even if no line mentions them.
 const Names programs_read = {"channels", "classes", "max_positions", "n_positions", "padding", "vocab_size"};
 
 /// Adds the hyper-parameters of the definition that the line mentions.
 void add_hyper(const Line& line, const Definition& definition, Names& used) {
-  each_expression(line.value, [&](const Expression& each) {
-    if (each.form == Form::name && definition.hyper_index.count(each.text) != 0) used.insert(each.text);
+  each_name(line.value, [&](const Expression& each) {
+    if (definition.hyper_index.count(each.text) != 0) used.insert(each.text);
   });
 }
 
 /// Checks the names in one block or function, line by line.
 class Checker {
  public:
-  /// Adds the hyper-parameters that lines mention to `used`.
-  Checker(const VisibleNames& names, Names& used) : names_(names), used_(used) {}
+  /// Adds the hyper-parameters that lines mention to `used`, and hidden names to `warnings`.
+  Checker(const VisibleNames& names, Names& used, Warnings& warnings)
+      : names_(names), used_(used), warnings_(warnings) {}
 
   /// Checks a size or setting. Such an expression is evaluated without a tape. It may use only the first `parameters`
   /// parameters, the hyper-parameters and the names `more`.
@@ -75,7 +78,7 @@ class Checker {
     before.recording = false;
     check_sizes(inputs, computation, before);
     for (const Input& input : inputs) {
-      locals_.insert(input.name);
+      define(input.name, input.location);
       for (const Line& dim : input.dims)
         if (dim.value.form == Form::name) {
           plain(dim);
@@ -86,21 +89,21 @@ class Checker {
       for (const Line& dim : input.dims) expression(dim);
     for (const Line& line : computation.lines) {
       expression(line);
-      for (const Target& target : line.targets) assign(target, line);
+      for (const Target& target : line.targets) define(target.name, line.location);
     }
     for (const auto& result : computation.results) expression(result.second);
   }
 
  private:
-  void assign(const Target& target, const Line& line) {
-    const Meaning meaning = names_.of(target.name);
+  /// Adds a local. Warns if it is the first to hide a name of the block.
+  void define(const std::string& name, const Location& location) {
+    const Meaning meaning = names_.of(name);
     const char* kind = meaning == Meaning::weight      ? "weight"
                        : meaning == Meaning::module    ? "module"
                        : meaning == Meaning::parameter ? "parameter"
                                                        : nullptr;
-    if (kind != nullptr)
-      line.fail(target.column, "'" + target.name + "' is a " + kind + " here and cannot be assigned to");
-    locals_.insert(target.name);
+    if (locals_.insert(name).second && kind != nullptr)
+      warnings_.push_back(to_string(location) + ": '" + name + "' hides the " + kind + " of this name");
   }
 
   /// Refuses the name of a block or initialiser in quotes.
@@ -119,6 +122,7 @@ class Checker {
       if (meaning != Meaning::unknown) return;
       line_->fail(expression.column, names_.unknown(expression.text, {locals_.begin(), locals_.end()}));
     }
+    if (expression.form == Form::comprehension) return comprehension(expression);
     const bool calls_attribute = expression.form == Form::call && expression.children[0].form == Form::attribute;
     if (calls_attribute) prefix(expression.children[0]);
     const bool calls_name = expression.form == Form::call && expression.children[0].form == Form::name;
@@ -127,12 +131,24 @@ class Checker {
     for (const Keyword& each : expression.keywords) visit(each.value);
   }
 
+  void comprehension(const Expression& expression) {
+    visit(expression.children[1]);
+    Names fresh;
+    for (const Target& target : expression.targets)
+      if (locals_.count(target.name) == 0) fresh.insert(target.name);
+    for (const Target& target : expression.targets) define(target.name, line_->location);
+    for (const int inner : {2, 0}) visit(expression.children[inner]);
+    for (const std::string& each : fresh) locals_.erase(each);
+  }
+
   /// If the prefix is no module, as in `np.exp`, the error suggests what to call.
   void prefix(const Expression& callee) {
     const Expression& object = callee.children[0];
-    if (object.form != Form::name || names_.ops->find(callee.text) == nullptr) return;
+    const bool op = names_.of_callee(callee.text) == Meaning::op;
+    const std::string here = op ? "an op has no prefix: " + callee.text + "(…)" : or_synonym(callee.text, "");
+    if (object.form != Form::name || here.empty()) return;
     if (locals_.count(object.text) == 0 && names_.of(object.text) == Meaning::unknown)
-      line_->fail(object.column, "unknown name '" + object.text + "'; an op has no prefix: " + callee.text + "(…)");
+      line_->fail(object.column, "unknown name '" + object.text + "'; " + here);
   }
 
   void callee(const Expression& call) {
@@ -140,7 +156,7 @@ class Checker {
     const Meaning meaning = names_.of_callee(callee.text);
     if (meaning == Meaning::unknown && locals_.count(callee.text) == 0)
       line_->fail(callee.column, names_.unknown_callee(callee.text));
-    if (meaning == Meaning::op)
+    if (meaning == Meaning::op && locals_.count(callee.text) == 0)
       if (const Op* op = names_.ops->find(callee.text)) attributes(*op, call);
   }
 
@@ -163,6 +179,7 @@ class Checker {
 
   VisibleNames names_;
   Names& used_;
+  Warnings& warnings_;
   Names locals_;
   const Line* line_ = nullptr;
 };
@@ -195,11 +212,11 @@ void check_shared(Checker& checker, const Block& block) {
 }
 
 /// Checks the entry "defaults". A default may use the hyper-parameters of its file, and the parameters of blocks.
-void check_defaults(const Definition& definition, const OpTable& ops, Names& used) {
+void check_defaults(const Definition& definition, const OpTable& ops, Names& used, Warnings& warnings) {
   Names parameters;
   for (const auto& block : definition.blocks)
     for (const Parameter& each : block->parameters) parameters.insert(each.name);
-  Checker checker({.home = &definition, .recording = false, .ops = &ops}, used);
+  Checker checker({.home = &definition, .recording = false, .ops = &ops}, used, warnings);
   for (const auto& each : definition.defaults) {
     checker.setting(each.second, parameters);
     add_hyper(each.second, definition, used);  // in modules outside blocks, the name of a parameter means this
@@ -220,11 +237,21 @@ void check_hyper(const Definition& definition, const Names& used) {
   }
 }
 
-Names check_file(const Definition& definition, const OpTable& ops, bool strict, std::set<const Definition*>& seen) {
+/// Warns of blocks that hide those of used files. A file that extends another one means to replace them.
+void find_hidden_blocks(const Definition& definition, Warnings& warnings) {
+  for (const auto& block : definition.blocks)
+    for (const auto& [name, file] : definition.used)
+      if (definition.extended.empty() && file->block_index.count(block->name) != 0)
+        warnings.push_back(to_string(block->location) + ": it hides the block of this name in " + name);
+}
+
+Names check_file(const Definition& definition, const OpTable& ops, bool strict, Warnings& warnings,
+                 std::set<const Definition*>& seen) {
   if (!seen.insert(&definition).second) return {};
-  for (const auto& each : definition.used) check_file(*each.file, ops, strict, seen);
+  for (const auto& each : definition.used) check_file(*each.file, ops, strict, warnings, seen);
+  find_hidden_blocks(definition, warnings);
   Names used(programs_read.begin(), programs_read.end());
-  Checker hyper({&definition, nullptr, all_parameters, false, nullptr, &ops}, used);
+  Checker hyper({&definition, nullptr, all_parameters, false, nullptr, &ops}, used, warnings);
   for (const Parameter& each : definition.hyper)
     if (each.initial) hyper.setting(*each.initial);
   if (definition.hugging_face) {
@@ -234,20 +261,20 @@ Names check_file(const Definition& definition, const OpTable& ops, bool strict, 
       for (const auto& setting : definition.hugging_face->adapter->hyper) used.insert(setting.second);
   }
   for (const auto& block : definition.blocks) {
-    Checker checker({.home = &definition, .block = block.get(), .ops = &ops}, used);
+    Checker checker({.home = &definition, .block = block.get(), .ops = &ops}, used, warnings);
     check_shared(checker, *block);
     for (const auto& each : block->exports) checker.expression(each.second);
     checker.computation(block->inputs, block->computation);
     for (const auto& each : block->updates) checker.expression(each.second);
   }
-  check_defaults(definition, ops, used);
+  check_defaults(definition, ops, used, warnings);
   if (definition.model != nullptr) {
     const VisibleNames names{
         .home = &definition, .block = definition.model.get(), .functions = &definition, .ops = &ops};
-    Checker shared(names, used);
+    Checker shared(names, used, warnings);
     check_shared(shared, *definition.model);
     for (const Function& function : definition.functions) {
-      Checker checker(names, used);
+      Checker checker(names, used, warnings);
       checker.computation(function.inputs, function.computation);
     }
   }
@@ -256,9 +283,10 @@ Names check_file(const Definition& definition, const OpTable& ops, bool strict, 
 }
 }  // namespace
 
-Names check_names(const Definition& definition, const OpTable& ops, bool strict) {
+Names check_names(const Definition& definition, const OpTable& ops, bool strict, Warnings* warnings) {
   std::set<const Definition*> seen;
-  return check_file(definition, ops, strict, seen);
+  Warnings found;
+  return check_file(definition, ops, strict, warnings != nullptr ? *warnings : found, seen);
 }
 
 }  // namespace xtape::model

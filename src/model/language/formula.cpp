@@ -1,5 +1,7 @@
 #include "model/language/formula.hpp"
 
+#include <set>
+
 #include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
 #include "xtape/ops.hpp"
@@ -8,14 +10,15 @@ namespace xtape::model {
 
 namespace {
 void check_names_in(const Expression& expression, const std::vector<std::string>& names, const Line& line) {
-  if (expression.form == Form::name && !contains(names, expression.text)) {
-    line.fail(expression.column, "the data has no '" + expression.text + "'" + did_you_mean(expression.text, names) +
-                                     " (known: " + joined(names) + ")");
-  }
-  // in a call, the first child is the function's name and not a name of the data
-  const bool calls = expression.form == Form::call;
-  for (std::size_t i = calls ? 1 : 0; i < expression.children.size(); ++i)
-    check_names_in(expression.children[i], names, line);
+  std::set<const Expression*> callees;
+  each_expression(expression, [&](const Expression& each) {
+    if (each.form == Form::call) callees.insert(each.children.data());
+  });
+  each_name(expression, [&](const Expression& each) {
+    if (callees.count(&each) == 0 && !contains(names, each.text))
+      line.fail(each.column, "the data has no '" + each.text + "'" + did_you_mean(each.text, names) +
+                                 " (known: " + joined(names) + ")");
+  });
 }
 
 ModelContext context_without_model() {

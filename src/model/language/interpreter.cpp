@@ -4,6 +4,7 @@
 
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "model/language/synonyms.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/ops.hpp"
 
@@ -73,9 +74,15 @@ Value Interpreter::value_of(const Expression& expression, const At& at) {
       return name(expression, at);
     case Form::tuple: {
       Tuple tuple;
-      for (const Expression& each : expression.children) tuple.push_back(visit(each, at));
+      for (const Expression& each : expression.children)
+        if (each.form != Form::star)
+          tuple.push_back(visit(each, at));
+        else
+          for (Value& element : elements(each.children[0], "'*' spreads", at)) tuple.push_back(std::move(element));
       return tuple;
     }
+    case Form::comprehension:
+      return comprehension(expression, at);
     case Form::call:
       return call(expression, at);
     case Form::attribute:
@@ -140,13 +147,13 @@ bool Interpreter::knows(const std::string& name, const Environment& environment)
   VisibleNames names = names_in(environment);
   names.recording = false;
   const Meaning meaning = names.of(name);
-  return environment.locals.count(name) != 0 || meaning == Meaning::parameter || meaning == Meaning::hyper;
+  return environment.local(name) != nullptr || meaning == Meaning::parameter || meaning == Meaning::hyper;
 }
 
 Value Interpreter::name(const Expression& expression, const At& at) {
   const std::string& name = expression.text;
   const Environment& environment = at.environment;
-  if (const auto found = environment.locals.find(name); found != environment.locals.end()) return found->second;
+  if (const Value* local = environment.local(name)) return *local;
   const VisibleNames names = names_in(environment);
   switch (names.of(name)) {
     case Meaning::parameter:
@@ -154,7 +161,7 @@ Value Interpreter::name(const Expression& expression, const At& at) {
     case Meaning::weight:
       return weight(*environment.module->find_weight(name));
     case Meaning::module:
-      return ModuleReference{environment.module->find_module(name)};
+      return ModuleReference(*environment.module->find_module(name));
     case Meaning::hyper:
       return context_.hyper.at(environment.home).at(name);
     case Meaning::training:
@@ -163,11 +170,16 @@ Value Interpreter::name(const Expression& expression, const At& at) {
       return 3.14159265358979323846;
     case Meaning::definition:
       return name;
+    case Meaning::function:
+      return FunctionReference{name, context_.definition->find_function(name)};
+    case Meaning::op:
+      return FunctionReference{name};
     default:
       break;
   }
   std::vector<std::string> locals;
-  for (const auto& each : environment.locals) locals.push_back(each.first);
+  for (const Environment* each = &environment; each != nullptr; each = each->outer)
+    for (const auto& local : each->locals) locals.push_back(local.first);
   fail(at, expression.column, names.unknown(name, locals));
 }
 
@@ -179,7 +191,12 @@ Value Interpreter::attribute_of(const Value& object, const Expression& expressio
   const std::string& name = expression.text;
   if (const auto* var = object.as<Var>()) {
     if (name == "rank") return static_cast<std::int64_t>(var->rank());
-    if (name != "shape") fail(at, expression.column, "an array has no '" + name + "', only .shape and .rank");
+    if (name != "shape") {
+      const bool callable = names_in(at.environment).of_callee(name) != Meaning::unknown;
+      fail(at, expression.column,
+           or_synonym(name, "an array has no '" + name + "', only .shape and .rank" +
+                                (callable ? ": write " + name + "(x)" : "")));
+    }
     Tuple sizes;
     for (const std::int64_t size : var->shape()) sizes.emplace_back(size);
     return sizes;
@@ -188,19 +205,18 @@ Value Interpreter::attribute_of(const Value& object, const Expression& expressio
   const auto* reference = object.as<ModuleReference>();
   if (reference == nullptr) fail(at, expression.column, describe(object) + " has no '" + name + "'");
   const ModuleList& list = *reference->list;
-  if (reference->every) {
-    Tuple items;
-    for (std::size_t i = 0; i < list.items.size(); ++i)
-      items.emplace_back(ModuleReference{&list, static_cast<std::int64_t>(i)});
-    return attribute_of_each(items, expression, at);
+  if (reference->every) return attribute_of_each(*as_tuple(object), expression, at);
+  if (name == "all" && reference->several) {
+    ModuleReference all = *reference;
+    all.every = true;
+    return all;
   }
-  if (name == "all" && list.repeated && reference->item < 0) return ModuleReference{&list, -1, true};
-  if (list.repeated && reference->item < 0)
+  if (reference->several)
     fail(at, expression.column, "'" + list.spec->name + "' is repeated: choose one with " + list.spec->name + "[0]");
-  if (list.items.empty()) return None{};
-  const Module& module = *list.items[std::max<std::int64_t>(0, reference->item)];
+  if (reference->at(0) == nullptr) return None{};
+  const Module& module = *reference->at(0);
   if (const Weight* found = module.find_weight(name)) return weight(*found);
-  if (const ModuleList* found = module.find_module(name)) return ModuleReference{found};
+  if (const ModuleList* found = module.find_module(name)) return ModuleReference(*found);
   std::vector<std::string> known;
   for (const Weight& each : module.weights) known.push_back(each.spec->name);
   for (const ModuleList& each : module.modules) known.push_back(each.spec->name);
@@ -237,85 +253,58 @@ Value Interpreter::assigned(const Module& module, const Expression& expression, 
   return values->second.at(expression.text);
 }
 
-Value Interpreter::index(const Expression& expression, const At& at) {
-  const Value object = visit(expression.children[0], at);
-  const auto integer = [&](const Expression& each, std::int64_t otherwise) {
-    if (each.form == Form::none) return otherwise;
-    const Value value = visit(each, at);
-    if (const auto* found = value.as<std::int64_t>()) return *found;
-    fail(at, each.column,
-         value.as<Var>() != nullptr
-             ? "an index must be known while recording: take(x, indices, axis=0) indexes by an array"
-             : "an integer belongs here, not " + describe(value));
-  };
-  if (const auto* tuple = object.as<Tuple>();
-      tuple != nullptr && expression.children.size() == 2 && expression.children[1].form == Form::range) {
-    const auto& bounds = expression.children[1].children;
-    const std::int64_t step = integer(bounds[2], 1), first = step > 0 ? 0 : open_end;
-    if (step == 0) fail(at, bounds[2].column, "a step cannot be 0");
-    return slice_of(*tuple, integer(bounds[0], first), integer(bounds[1], open_end), step);
+Tuple Interpreter::elements(const Expression& expression, const std::string& what, const At& at) {
+  const Value value = visit(expression, at);
+  if (std::optional<Tuple> tuple = as_tuple(value)) return std::move(*tuple);
+  fail(at, expression.column,
+       what + " a tuple or a repeated module, not " + describe(value) +
+           (value.as<Var>() != nullptr ? ": unstack(x) gives the rows of an array" : ""));
+}
+
+Value Interpreter::comprehension(const Expression& expression, const At& at) {
+  Environment environment = {.home = at.environment.home,
+                             .module = at.environment.module,
+                             .in_function = at.environment.in_function,
+                             .outer = &at.environment};
+  const At inner{at.line, environment};
+  Tuple results;
+  for (const Value& element : elements(expression.children[1], "'for' goes over", at)) {
+    assign(expression.targets, expression.targets.size() > 1, element, inner, environment.locals);
+    if (!holds(expression.children[2], inner)) continue;
+    Value value = visit(expression.children[0], inner);
+    if (expression.integer == 0)
+      results.push_back(std::move(value));
+    else
+      for (const Value& each : *value.as<Tuple>()) results.push_back(each);
   }
-  if (object.as<Tuple>() != nullptr || object.as<ModuleReference>() != nullptr) {
-    if (expression.children.size() != 2 || expression.children[1].form == Form::range)
-      fail(at, expression.column,
-           describe(object) + " takes one integer as an index" +
-               (object.as<Tuple>() != nullptr ? ", or one range" : ""));
-    std::int64_t item = integer(expression.children[1], 0);
-    const auto* tuple = object.as<Tuple>();
-    const auto* module = object.as<ModuleReference>();
-    if (module != nullptr && (!module->list->repeated || module->item >= 0 || module->every))
-      fail(at, expression.column, describe(object) + " is not repeated here: it takes no index");
-    const auto count = static_cast<std::int64_t>(tuple != nullptr ? tuple->size() : module->list->items.size());
-    if (item < -count || item >= count)
-      fail(at, expression.children[1].column,
-           describe(object) + " has " + std::to_string(count) + (tuple != nullptr ? " elements" : " repeats") +
-               ": there is no index " + std::to_string(item));
-    if (item < 0) item += count;
-    if (tuple != nullptr) return (*tuple)[item];
-    return ModuleReference{module->list, item};
+  return results;
+}
+
+void Interpreter::assign(const std::vector<Target>& targets, bool unpacks, const Value& value, const At& at,
+                         Values& locals) {
+  if (!unpacks) {
+    locals[targets[0].name] = value;
+    return;
   }
-  const auto* var = object.as<Var>();
-  if (var == nullptr) fail(at, expression.column, describe(object) + " cannot be indexed");
-  std::vector<AxisIndex> axes;
-  for (std::size_t i = 1; i < expression.children.size(); ++i) {
-    const Expression& each = expression.children[i];
-    if (each.form == Form::ellipsis) {
-      axes.push_back({AxisIndex::Kind::ellipsis, 0, 0, 0, 0});
-    } else if (each.form == Form::none) {
-      axes.push_back({AxisIndex::Kind::fresh, 0, 0, 0, 0});
-    } else if (each.form == Form::range) {
-      const std::int64_t step = integer(each.children[2], 1);
-      if (step == 0) fail(at, each.children[2].column, "a step cannot be 0");
-      const std::int64_t first = step > 0 ? 0 : open_end;
-      axes.push_back(
-          {AxisIndex::Kind::range, 0, integer(each.children[0], first), integer(each.children[1], open_end), step});
-    } else {
-      axes.push_back({AxisIndex::Kind::at, integer(each, 0), 0, 0, 0});
-    }
-  }
-  return guarded(at, expression.column, [&] { return Value(index_var(*var, axes)); });
+  const auto* tuple = value.as<Tuple>();
+  if (tuple == nullptr || tuple->size() != targets.size())
+    fail(at, targets[0].column,
+         std::to_string(targets.size()) + " names on the left, but the value is " +
+             (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " values: " + describe(value)) +
+             (is_call_of("scan", at.line.value) ? ": scan gives the outputs of its cell, then its last states" : ""));
+  for (std::size_t i = 0; i < tuple->size(); ++i) locals[targets[i].name] = (*tuple)[i];
 }
 
 Value Interpreter::compute(const Computation& computation, Environment& environment, const LineScopes& scopes) {
   for (const Line& line : computation.lines) {
     const auto guard = tape_->in_scope(scopes.of(line), line.location.line);
     const At at{line, environment};
-    Value value = visit(line.value, at);
+    const Value value = visit(line.value, at);
     if (line.targets.empty()) {
       if (!is_call_of("require", line.value)) fail(at, line.value.column, "a line must assign its value to a name");
       continue;
     }
-    if (!line.unpacks) {
-      environment.locals[line.targets[0].name] = std::move(value);
-      continue;
-    }
-    const auto* tuple = value.as<Tuple>();
-    if (tuple == nullptr || tuple->size() != line.targets.size())
-      fail(at, line.targets[0].column,
-           std::to_string(line.targets.size()) + " names on the left, but the value is " +
-               (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " values: " + describe(value)) +
-               (is_call_of("scan", line.value) ? ": scan gives the outputs of its cell, then its last states" : ""));
-    for (std::size_t i = 0; i < tuple->size(); ++i) environment.locals[line.targets[i].name] = (*tuple)[i];
+    assign(line.targets, line.unpacks, value, at, environment.locals);
   }
   Tuple results;
   for (const auto& [name, line] : computation.results) {

@@ -16,10 +16,17 @@ namespace xtape::model {
 
 /// The names that are visible to a line.
 struct Environment {
-  const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
-  const Module* module = nullptr;    ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
-  bool in_function = false;          ///< Whether the model's functions can be called.
-  Values locals = {};                ///< Inputs, sizes and assigned names.
+  const Definition* home = nullptr;    ///< Its hyper-parameters are visible.
+  const Module* module = nullptr;      ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
+  bool in_function = false;            ///< Whether the model's functions can be called.
+  Values locals = {};                  ///< Inputs, sizes and assigned names.
+  const Environment* outer = nullptr;  ///< In a comprehension, the environment around it, whose locals are visible.
+
+  /// Returns the local of this name, or null if there is none.
+  const Value* local(const std::string& name) const {
+    if (const auto found = locals.find(name); found != locals.end()) return &found->second;
+    return outer == nullptr ? nullptr : outer->local(name);
+  }
 };
 
 /// The argument values of a call, with their columns in the line.
@@ -77,24 +84,33 @@ class Interpreter {
   Value attribute_of_each(const Tuple& objects, const Expression& expression, const At& at);
   Value assigned(const Module& module, const Expression& expression, const At& at) const;
   Value index(const Expression& expression, const At& at);
+  Value index_list(const Value& object, const Expression& expression, const At& at);
+  AxisIndex index_range(const Expression& expression, const At& at);
+  std::int64_t index_integer(const Expression& expression, std::int64_t otherwise, const At& at);
   Value chain(const Expression& expression, const At& at);
   bool holds(const Expression& condition, const At& at);
   Value call(const Expression& expression, const At& at);
+  Value comprehension(const Expression& expression, const At& at);
+  /// Evaluates an expression whose elements are wanted. The error for a value without elements begins with `what`.
+  Tuple elements(const Expression& expression, const std::string& what, const At& at);
+  /// Assigns a value to the targets of a line or of a comprehension.
+  void assign(const std::vector<Target>& targets, bool unpacks, const Value& value, const At& at, Values& locals);
+  /// Calls a module, a function of the model or an op. `column` is the place of the call in the line.
+  Value call_value(const Value& callee, std::size_t column, const Arguments& arguments, const At& at);
+  /// Calls a function of plain values or an op. Returns nothing if there is none of this name.
+  std::optional<Value> call_named(const std::string& name, std::size_t column, const Arguments& arguments,
+                                  const At& at);
+  Value array(std::size_t column, const Arguments& arguments, const At& at);
   Value require(const Expression& expression, const At& at);
   Value is_named(const Expression& expression, const At& at);
   std::string values_in(const Expression& expression, const At& at);
-  /// The module that a call of `scan` or `vmap` names as its first argument. given_module() throws Error if the first
-  /// argument is not a module.
-  struct GivenModule {
-    const Module& module;
-    const ModuleSpec& spec;
-  };
-  GivenModule given_module(const std::string& function, const Arguments& arguments) const;
-  Value scan_module(const Expression& expression, const At& at);
-  Value vmap_module(const Expression& expression, const At& at);
+  Value scan_function(const Expression& expression, const At& at);
+  Value vmap_function(const Expression& expression, const At& at);
+  /// Notes the result of a call, if it is that of a module.
+  Value returned(const Value& callee, const Value& result);
   Value derivative(const std::string& name, const Expression& expression, const At& at);
-  Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
-  Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
+  Value call_op(const Op& op, std::size_t column, const Arguments& arguments, const At& at);
+  Value call_module(const ModuleReference& reference, std::size_t column, Arguments arguments, const At& at);
   Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at);
   Value apply_block(const Module& module, const Arguments& arguments);
   Value apply_file_block(const Module& module, const Environment& environment);
@@ -144,15 +160,19 @@ class Interpreter {
   /// Marks the recording as inside a scan, a vmap or a checkpoint during its lifetime. The values of lines then belong
   /// to a single step or example, so the destructor discards them.
   struct Inside {
-    explicit Inside(Interpreter& of) : interpreter(of), applied(of.applied_), before(of.inside_) { of.inside_ = true; }
+    explicit Inside(Interpreter& of) : interpreter(of), applied(of.applied_), called(of.called_), before(of.inside_) {
+      of.inside_ = true;
+    }
     ~Inside() {
       interpreter.applied_ = std::move(applied);
+      interpreter.called_ = std::move(called);
       interpreter.inside_ = before;
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     Interpreter& interpreter;
     std::map<const Module*, Values> applied;
+    std::map<const Function*, Values> called;
     bool before;
   };
   std::map<const Module*, Values> applied_;   ///< The locals of each module's last application.
@@ -184,6 +204,9 @@ struct BindingError {
 bool names_axes(const Op& op, const std::string& text);
 /// Returns the axes of x that a pattern such as "b t d -> b d" reduces. Throws Error.
 Tuple reduction_axes(const std::string& pattern, const Var& x);
+/// Returns the first argument of a call of `scan` or `vmap`: one module, a function or an op. Throws Error for any
+/// other.
+const Value& given_function(const std::string& caller, const Arguments& arguments);
 /// Sorts the arguments of a call of `op` into operands and attributes. Throws BindingError.
 OpCall bind_op(const Op& op, const Arguments& arguments);
 

@@ -29,10 +29,8 @@ Arguments Interpreter::arguments_of(const Expression& expression, const At& at) 
       arguments.positional.push_back({visit(each, at), each.column});
       continue;
     }
-    const Value spread = visit(each.children[0], at);
-    const auto* tuple = spread.as<Tuple>();
-    if (tuple == nullptr) fail(at, each.column, "'*' spreads a tuple, not " + describe(spread));
-    for (const Value& element : *tuple) arguments.positional.push_back({element, each.column});
+    for (const Value& element : elements(each.children[0], "'*' spreads", at))
+      arguments.positional.push_back({element, each.column});
   }
   for (const Keyword& each : expression.keywords)
     arguments.named.push_back({each.name, each.column, visit(each.value, at)});
@@ -41,50 +39,74 @@ Arguments Interpreter::arguments_of(const Expression& expression, const At& at) 
 
 Value Interpreter::call(const Expression& expression, const At& at) {
   const Expression& callee = expression.children[0];
-  const auto local = at.environment.locals.find(callee.text);
-  const bool chosen = callee.form == Form::name && local != at.environment.locals.end() &&
-                      local->second.as<ModuleReference>() != nullptr;
-  if (callee.form != Form::name || chosen) {
-    const Value object = visit(callee, at);
-    const auto* module = object.as<ModuleReference>();
-    if (module == nullptr) fail(at, callee.column, describe(object) + " cannot be called");
-    return call_module(*module, expression, arguments_of(expression, at), at);
-  }
   const std::string& name = callee.text;
-  const VisibleNames names = names_in(at.environment);
-  const Meaning meaning = names.of_callee(name);
-  if (meaning == Meaning::require) return require(expression, at);
-  if (meaning == Meaning::is_named) return is_named(expression, at);
-  if (meaning == Meaning::scan) return scan_module(expression, at);
-  if (meaning == Meaning::vmap) return vmap_module(expression, at);
-  if (meaning == Meaning::derivative) return derivative(name, expression, at);
-  const Arguments arguments = arguments_of(expression, at);
-  if (meaning == Meaning::module)
-    return call_module({at.environment.module->find_module(name)}, expression, arguments, at);
-  if (meaning == Meaning::function)
-    return guarded(at, expression.column, [&] {
-      return named("function '" + name + "'", [&] {
-        return called(at, [&] { return call_function(*context_.definition->find_function(name), arguments); });
-      });
-    });
-  const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
-                     std::ranges::all_of(arguments.positional,
-                                         [](const Arguments::Positional& each) { return each.value.is_number(); });
-  if (plain && is_number_function(name)) {
-    std::vector<Value> numbers;
-    for (const auto& each : arguments.positional) numbers.push_back(each.value);
-    return guarded(at, expression.column, [&] { return number_function(name, numbers); });
+  const Value* local = callee.form == Form::name ? at.environment.local(name) : nullptr;
+  if (callee.form != Form::name || (local != nullptr && local->is_callable())) {
+    const Value object = visit(callee, at);
+    if (!object.is_callable()) fail(at, callee.column, describe(object) + " cannot be called");
+    return call_value(object, expression.column, arguments_of(expression, at), at);
   }
-  if (const Op* op = context_.ops->find(name)) return call_op(*op, expression, arguments, at);
-  fail(at, callee.column, names.unknown_callee(name));
+  const VisibleNames names = names_in(at.environment);
+  switch (names.of_callee(name)) {
+    case Meaning::require:
+      return require(expression, at);
+    case Meaning::is_named:
+      return is_named(expression, at);
+    case Meaning::scan:
+      return scan_function(expression, at);
+    case Meaning::vmap:
+      return vmap_function(expression, at);
+    case Meaning::derivative:
+      return derivative(name, expression, at);
+    case Meaning::array:
+      return array(expression.column, arguments_of(expression, at), at);
+    case Meaning::module:
+      return call_module(ModuleReference(*at.environment.module->find_module(name)), expression.column,
+                         arguments_of(expression, at), at);
+    case Meaning::function:
+      return call_value(FunctionReference{name, context_.definition->find_function(name)}, expression.column,
+                        arguments_of(expression, at), at);
+    default:
+      if (std::optional<Value> result = call_named(name, expression.column, arguments_of(expression, at), at))
+        return std::move(*result);
+      fail(at, callee.column,
+           local != nullptr ? "'" + name + "' is " + describe(*local) + ", which cannot be called"
+                            : names.unknown_callee(name));
+  }
+}
+
+Value Interpreter::call_value(const Value& callee, std::size_t column, const Arguments& arguments, const At& at) {
+  if (const auto* module = callee.as<ModuleReference>()) return call_module(*module, column, arguments, at);
+  const FunctionReference& given = *callee.as<FunctionReference>();
+  if (given.function == nullptr) return *call_named(given.name, column, arguments, at);
+  return guarded(at, column, [&] {
+    return named("function '" + given.name + "'",
+                 [&] { return called(at, [&] { return call_function(*given.function, arguments); }); });
+  });
+}
+
+std::optional<Value> Interpreter::call_named(const std::string& name, std::size_t column, const Arguments& arguments,
+                                             const At& at) {
+  const Op* op = context_.ops->find(name);
+  if (contains(plain_functions(), name)) {
+    if (op == nullptr && !arguments.named.empty())
+      fail(at, arguments.named[0].column, name + " takes no named argument");
+    Tuple given;
+    for (const auto& each : arguments.positional) given.push_back(each.value);
+    std::optional<Value> result;
+    if (arguments.named.empty()) result = guarded(at, column, [&] { return plain_function(name, given); });
+    if (result) return result;
+  }
+  if (op == nullptr) return std::nullopt;
+  return call_op(*op, column, arguments, at);
 }
 
 /// Returns a text such as " (d_model = 8, heads = 3)". It has the numbers, texts and flags to which the names in an
 /// expression refer.
 std::string Interpreter::values_in(const Expression& expression, const At& at) {
   std::vector<std::string> names, values;
-  each_expression(expression, [&](const Expression& each) {
-    if (each.form != Form::name || !knows(each.text, at.environment) || contains(names, each.text)) return;
+  each_name(expression, [&](const Expression& each) {
+    if (!knows(each.text, at.environment) || contains(names, each.text)) return;
     names.push_back(each.text);
     const Value value = name(each, at);
     if (value.is_number() || value.as<bool>() != nullptr || value.as<std::string>() != nullptr)
@@ -106,9 +128,8 @@ Value Interpreter::require(const Expression& expression, const At& at) {
   return None{};
 }
 
-Value Interpreter::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
-  if (!tape_)
-    fail(at, expression.column, "op '" + op.name + "' gives an array: only sizes and numbers are allowed here");
+Value Interpreter::call_op(const Op& op, std::size_t column, const Arguments& arguments, const At& at) {
+  if (!tape_) fail(at, column, "op '" + op.name + "' gives an array: only sizes and numbers are allowed here");
   const auto& given = arguments.positional;
   if (op.name == "masked_fill" && given.size() > 1 && given[0].value.as<Var>() && given[1].value.is_none())
     return given[0].value;  // a mask that is none masks nothing
@@ -127,22 +148,21 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
     for (const auto& each : arguments.named) list.push_back(each.name + "=" + describe(each.value));
     Location location = location_of(at);
     location.source = nullptr;  // the message has the line already, so model::fail must not append it
-    model::fail(location, std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
-                              "\n    called with (" + joined(list) + ")");
+    model::fail(location, std::string(error.what()) + "\n" + with_caret(at.line.text, column) + "\n    called with (" +
+                              joined(list) + ")");
   }
 }
 
 /// Applies a repeated module in sequence. The n results of each repeat replace the first n arguments of the next
 /// repeat. A call of a module that is left out returns its first argument.
-Value Interpreter::call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments,
+Value Interpreter::call_module(const ModuleReference& reference, std::size_t column, Arguments arguments,
                                const At& at) {
-  const ModuleList& list = *reference.list;
-  return guarded(at, expression.column, [&]() -> Value {
-    if (!list.repeated || reference.item >= 0) {
-      if (!list.items.empty())
-        return call_one(*list.items[std::max<std::int64_t>(0, reference.item)], *list.spec, arguments, at);
+  const ModuleSpec& spec = *reference.list->spec;
+  return guarded(at, column, [&]() -> Value {
+    if (!reference.several) {
+      if (const Module* module = reference.at(0)) return call_one(*module, spec, arguments, at);
       if (arguments.positional.empty())
-        throw Error("module '" + list.spec->name +
+        throw Error("module '" + spec.name +
                     "' is left out of this model, so a call of it returns its first argument: give it an argument");
       return arguments.positional[0].value;
     }
@@ -150,15 +170,16 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
       throw Error("a repeated module needs its first argument without a name: each repeat replaces it by its result");
     Value threaded = arguments.positional[0].value;
     Tuple every;
-    for (const auto& item : list.items) {
-      threaded = call_one(*item, *list.spec, arguments, at);
+    for (std::int64_t i = 0; i < reference.range.count; ++i) {
+      const Module& item = *reference.at(i);
+      threaded = call_one(item, spec, arguments, at);
       every.push_back(threaded);
       if (const auto* several = threaded.as<Tuple>()) {
         if (several->size() > arguments.positional.size())
-          throw Error("module '" + item->path + "' gives " + std::to_string(several->size()) + " results and takes " +
+          throw Error("module '" + item.path + "' gives " + std::to_string(several->size()) + " results and takes " +
                       std::to_string(arguments.positional.size()) +
                       " arguments: a repeat's results must be arguments of the next");
-        for (std::size_t i = 0; i < several->size(); ++i) arguments.positional[i].value = (*several)[i];
+        for (std::size_t k = 0; k < several->size(); ++k) arguments.positional[k].value = (*several)[k];
       } else {
         arguments.positional[0].value = threaded;
       }
@@ -167,14 +188,21 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
   });
 }
 
-Interpreter::GivenModule Interpreter::given_module(const std::string& function, const Arguments& arguments) const {
-  const auto* reference = arguments.positional.empty() ? nullptr : arguments.positional[0].value.as<ModuleReference>();
-  if (reference == nullptr) throw Error(function + ": its first argument must be a module, then come its inputs");
-  const ModuleList& list = *reference->list;
-  if ((list.repeated && reference->item < 0) || list.items.empty())
-    throw Error(function + ": '" + list.spec->name + "' must be one module" +
-                (list.items.empty() ? ", and it is left out" : ": choose a repeat, " + list.spec->name + "[0]"));
-  return {*list.items[std::max<std::int64_t>(0, reference->item)], *list.spec};
+const Value& given_function(const std::string& caller, const Arguments& arguments) {
+  if (arguments.positional.empty() || !arguments.positional[0].value.is_callable())
+    throw Error(caller + ": its first argument must be a module or a function, then come its inputs");
+  const Value& callee = arguments.positional[0].value;
+  const auto* module = callee.as<ModuleReference>();
+  if (module != nullptr && (module->several || module->at(0) == nullptr))
+    throw Error(
+        caller + ": '" + module->list->spec->name + "' must be one module" +
+        (module->range.count == 0 ? ", and it is left out" : ": choose a repeat, " + module->list->spec->name + "[0]"));
+  return callee;
+}
+
+Value Interpreter::returned(const Value& callee, const Value& result) {
+  if (const auto* module = callee.as<ModuleReference>()) returned_[module->at(0)] = result;
+  return result;
 }
 
 Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at) {

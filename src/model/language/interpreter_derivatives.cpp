@@ -1,5 +1,7 @@
-// The functions grad, jvp, hvp, jacobian and hessian, and vmap(module, x, …), which applies a module to each example.
+// The functions grad, jvp, hvp, jacobian and hessian, and vmap(function, x, …), which applies a function to each
+// example.
 #include <algorithm>
+#include <map>
 
 #include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
@@ -68,30 +70,37 @@ JacobianOptions jacobian_options(const std::string& function, const Value& mode,
   return options;
 }
 
-Value derivative_of(const std::string& name, const Arguments& arguments) {
+/// The arguments of a function of derivatives. The first two are what is differentiated, and by what.
+struct DerivativeArguments {
+  std::vector<std::string> names;
+  std::size_t required;
+};
+
+const DerivativeArguments& arguments_of_derivative(const std::string& name) {
+  static const std::map<std::string, DerivativeArguments> all = {
+      {"grad", {{"outputs", "inputs", "cotangents"}, 2}},
+      {"jvp", {{"outputs", "inputs", "tangents"}, 3}},
+      {"hvp", {{"output", "inputs", "directions"}, 3}},
+      {"jacobian", {{"output", "inputs", "mode", "chunk_size"}, 2}},
+      {"hessian", {{"output", "input", "mode", "chunk_size"}, 2}}};
+  return all.at(name);
+}
+
+Value derivative_of(const std::string& name, const std::vector<Value>& given) {
   if (name == "grad") {
-    const std::vector<Value> given = by_name(name, arguments, {"outputs", "inputs", "cotangents"}, 2);
     const Vars cotangents = given[2].is_none() ? Vars{} : arrays(name, "cotangents", given[2]);
     return shaped(given[1], grad(arrays(name, "outputs", given[0]), arrays(name, "inputs", given[1]), cotangents));
   }
-  if (name == "jvp") {
-    const std::vector<Value> given = by_name(name, arguments, {"outputs", "inputs", "tangents"}, 3);
+  if (name == "jvp")
     return shaped(given[0], jvp(arrays(name, "outputs", given[0]), arrays(name, "inputs", given[1]),
                                 arrays(name, "tangents", given[2])));
-  }
-  if (name == "hvp") {
-    const std::vector<Value> given = by_name(name, arguments, {"output", "inputs", "directions"}, 3);
+  if (name == "hvp")
     return shaped(given[1], hvp(array(name, "output", given[0]), arrays(name, "inputs", given[1]),
                                 arrays(name, "directions", given[2])));
-  }
-  if (name == "jacobian") {
-    const std::vector<Value> given = by_name(name, arguments, {"output", "inputs", "mode", "chunk_size"}, 2);
-    return shaped(given[1], jacobian(array(name, "output", given[0]), arrays(name, "inputs", given[1]),
-                                     jacobian_options(name, given[2], given[3])));
-  }
-  const std::vector<Value> given = by_name(name, arguments, {"output", "input", "mode", "chunk_size"}, 2);
-  return hessian(array(name, "output", given[0]), array(name, "input", given[1]),
-                 jacobian_options(name, given[2], given[3]));
+  const JacobianOptions options = jacobian_options(name, given[2], given[3]);
+  if (name == "jacobian")
+    return shaped(given[1], jacobian(array(name, "output", given[0]), arrays(name, "inputs", given[1]), options));
+  return hessian(array(name, "output", given[0]), array(name, "input", given[1]), options);
 }
 
 /// Reads an axis, the value `none` for no axis, or a tuple of axes and `none`.
@@ -132,15 +141,25 @@ VmapOptions vmap_options(const Arguments& arguments, std::size_t inputs) {
 
 Value Interpreter::derivative(const std::string& name, const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
-  return guarded(at, expression.column, [&] { return derivative_of(name, arguments); });
+  return guarded(at, expression.column, [&] {
+    const auto& [names, required] = arguments_of_derivative(name);
+    std::vector<Value> given = by_name(name, arguments, names, required);
+    if (given[0].is_callable()) {  // stands for its results for these inputs
+      Arguments inputs;
+      for (const Value& each : given[1].as<Tuple>() != nullptr ? *given[1].as<Tuple>() : Tuple{given[1]})
+        inputs.positional.push_back({each, expression.column});
+      given[0] = call_value(given[0], expression.column, inputs, at);
+    }
+    return derivative_of(name, given);
+  });
 }
 
-/// Records vmap(module, x, …). The module is recorded for one example. It receives the arguments after the module, with
+/// Records vmap(function, x, …). The function is recorded for one example. It receives the arguments after it, with
 /// each mapped array replaced by the slice for this example.
-Value Interpreter::vmap_module(const Expression& expression, const At& at) {
+Value Interpreter::vmap_function(const Expression& expression, const At& at) {
   Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {
-    const GivenModule given = given_module("vmap", arguments);
+    const Value& given = given_function("vmap", arguments);
     Arguments inputs;
     inputs.positional.assign(arguments.positional.begin() + 1, arguments.positional.end());
     Vars batch;
@@ -152,13 +171,13 @@ Value Interpreter::vmap_module(const Expression& expression, const At& at) {
           std::size_t next = 0;
           Arguments replaced = inputs;
           for (auto& each : replaced.positional) each.value = replace_vars(each.value, example, next);
-          result = call_one(given.module, given.spec, replaced, at);
+          result = call_value(given, expression.column, replaced, at);
           Vars results;
           collect_vars(result, results);
           return results;
         },
         batch, vmap_options(arguments, batch.size()));
-    return returned_[&given.module] = shaped(result, mapped);
+    return returned(given, shaped(result, mapped));
   });
 }
 

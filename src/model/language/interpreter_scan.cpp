@@ -1,4 +1,4 @@
-// scan(cell, x, …, init=…): applies a module step by step along an axis.
+// scan(cell, x, …, init=…): applies a module or a function step by step along an axis.
 #include "model/language/interpreter.hpp"
 #include "xtape/scan.hpp"
 
@@ -62,10 +62,10 @@ ScanCall scan_call(const Arguments& arguments) {
 }  // namespace
 
 /// The cell must return the outputs first, followed by one next state for each state.
-Value Interpreter::scan_module(const Expression& expression, const At& at) {
+Value Interpreter::scan_function(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {
-    const GivenModule given = given_module("scan", arguments);
+    const Value& given = given_function("scan", arguments);
     const ScanCall call = scan_call(arguments);
     const std::size_t column = arguments.positional[0].column;
     const ScanFunction cell = [&](const Vars& inputs, const Vars& states) {
@@ -73,7 +73,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
       for (const Vars* vars : {&inputs, &states})
         for (const Var& var : *vars) step.positional.push_back({var, column});
       for (const Value& value : call.non_sequences) step.positional.push_back({value, column});
-      const Vars results = arrays_of("scan: the result of the cell", call_one(given.module, given.spec, step, at));
+      const Vars results = arrays_of("scan: the result of the cell", call_value(given, column, step, at));
       if (results.size() < states.size())
         throw Error("scan: the cell gives " + std::to_string(results.size()) + " results, but there are " +
                     std::to_string(states.size()) + " states");
@@ -86,7 +86,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
     }();
     Tuple results(scanned.outputs.begin(), scanned.outputs.end());
     results.insert(results.end(), scanned.states.begin(), scanned.states.end());
-    return returned_[&given.module] = results.size() == 1 ? results[0] : Value(results);
+    return returned(given, results.size() == 1 ? results[0] : Value(results));
   });
 }
 

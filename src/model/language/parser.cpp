@@ -1,44 +1,19 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <set>
 #include <string_view>
 
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
 #include "model/language/location.hpp"
+#include "model/language/synonyms.hpp"
 #include "model/language/syntax.hpp"
 
 namespace xtape::model {
 
 namespace {
 const std::string too_deep = "this is nested more than " + std::to_string(deepest) + " deep";
-
-/// Returns the hint for a symbol of another language, or "" if there is no hint.
-std::string instead_of(const Token& token) {
-  static const std::map<std::string, const char*> known = {
-      {"=", "'==' compares; 'name = expression' assigns, at the beginning of a line"},
-      {"is", "'==' compares"},
-      {"^", "'**' is the power"},
-      {"&", "'and' joins flags and bool arrays"},
-      {"&&", "'and' joins flags and bool arrays"},
-      {"|", "'or' joins flags and bool arrays"},
-      {"||", "'or' joins flags and bool arrays"},
-      {"!", "'not' negates"},
-      {"~", "'not' negates"},
-      {"?", "a if c else b chooses"},
-      {":", "a line assigns as in 'name = expression'"},
-      {";", "every line is a string of its own"},
-      {"[", "a tuple is written (a, b)"},
-      {"{", "a tuple is written (a, b)"},
-      {"for", "a module with \"repeat\" is applied several times, and scan steps along an axis"},
-      {"while", "a module with \"repeat\" is applied several times, and scan steps along an axis"},
-      {"lambda", "a block or a function has the lines that are used again"}};
-  const auto found = known.find(token.text);
-  const bool named = token.kind == Token::Kind::name || token.kind == Token::Kind::symbol;
-  return named && found != known.end() ? std::string(": ") + found->second : "";
-}
 
 template <class... Each>
 std::vector<Expression> list_of(Each&&... each) {
@@ -80,7 +55,7 @@ class Parser {
   /// Throws the error that `found` is in a place where `wanted` is expected.
   [[noreturn]] void refuse(const Token& found, const std::string& wanted) const {
     const std::string received = found.kind == Token::Kind::end ? "the end of the line" : "'" + found.text + "'";
-    fail(found.column, wanted + " belongs here, not " + received + instead_of(found));
+    fail(found.column, wanted + " belongs here, not " + received + symbol_hint(found));
   }
   /// Skips the comma after an element of a list, unless the list ends at this element.
   void separate(const char* closing) {
@@ -116,18 +91,19 @@ class Parser {
     if (expression.height > deepest) fail(expression.column, too_deep);
   }
 
-  /// Parses one expression, or several expressions separated by commas, which form a tuple. Stops before the symbol
-  /// `closing` or at the end.
-  Expression list(Token::Kind last, const char* closing) {
+  /// Parses one expression, or several expressions separated by commas, which form a tuple, or in parentheses a
+  /// comprehension. Stops before the symbol `closing` or at the end. If `tuple`, one expression is a tuple, too.
+  Expression list(Token::Kind last, const char* closing, bool tuple = false) {
     const std::size_t column = token().column;
-    Expression first = expression();
-    if (!token().is(",")) return first;
+    Expression first = argument();
+    if (last != Token::Kind::end && token().is_word("for")) return comprehension(std::move(first));
+    if (!tuple && !token().is(",")) return first;
     std::vector<Expression> elements = list_of(std::move(first));
     while (token().is(",")) {
       ++at_;
       if (token().kind == last && (last == Token::Kind::end || token().is(closing))) break;
       if (token().is("=")) break;
-      elements.push_back(expression());
+      elements.push_back(argument());
     }
     return node(Form::tuple, column, "", std::move(elements));
   }
@@ -141,6 +117,33 @@ class Parser {
     if (!token().is_word("else")) refuse(token(), "'else' of 'a if c else b'");
     ++at_;
     return node(Form::condition, column, "", list_of(std::move(chosen), std::move(condition), expression()));
+  }
+
+  /// Parses `for a, b in tuple if condition`, after `each`, the value for each element. A second `for` follows as part
+  /// of that value.
+  Expression comprehension(Expression each) {
+    const Deeper deeper(*this);
+    Expression result = node(Form::comprehension, take().column, "", {});
+    do {
+      const Token& target = take();
+      if (target.kind != Token::Kind::name || name(target).form != Form::name)
+        fail(target.column, "only names can be assigned to");
+      result.targets.push_back({target.text, target.column});
+    } while (token().is(",") && take().is(","));
+    if (!token().is_word("in")) refuse(token(), "'in' of 'for a in tuple'");
+    ++at_;
+    Expression elements = either();
+    Expression condition = node(Form::flag, result.column, "true", {});
+    condition.integer = 1;
+    if (token().is_word("if")) {
+      ++at_;
+      condition = either();
+    }
+    result.integer = token().is_word("for");
+    if (result.integer != 0) each = comprehension(std::move(each));
+    result.children = list_of(std::move(each), std::move(elements), std::move(condition));
+    measure(result);
+    return result;
   }
 
   /// Parses operands joined by left-associative operators of the same precedence.
@@ -179,14 +182,19 @@ class Parser {
                                [&](const char* symbol) { return token().is(symbol) || token().is_word(symbol); });
   }
 
+  bool at_comparison() const {
+    return at_any({"==", "!=", "<", "<=", ">", ">=", "in"}) ||
+           (token().is_word("not") && tokens_[at_ + 1].is_word("in"));
+  }
+
   Expression comparison() {
-    const auto compares = {"==", "!=", "<", "<=", ">", ">="};
     Expression left = sum();
-    if (!at_any(compares)) return left;
+    if (!at_comparison()) return left;
     const Token& compare = take();
+    const std::string symbol = compare.is_word("not") ? "not " + take().text : compare.text;
     Expression result = node(Form::binary, compare.column, "", list_of(std::move(left), sum()));
-    result.operators.push_back({compare.text, compare.column});
-    if (at_any(compares)) fail(token().column, "comparisons do not chain: join two with 'and'");
+    result.operators.push_back({symbol, compare.column});
+    if (at_comparison()) fail(token().column, "comparisons do not chain: join two with 'and'");
     return result;
   }
 
@@ -247,6 +255,10 @@ class Parser {
       } else {
         if (!result.keywords.empty()) fail(token().column, "positional arguments must come before named ones");
         result.children.push_back(argument());
+        if (result.children.size() == 2 && token().is_word("for")) {
+          result.children[1] = comprehension(std::move(result.children[1]));
+          if (!token().is(")")) refuse(token(), "')'");
+        }
       }
       separate(")");
     }
@@ -309,7 +321,7 @@ class Parser {
       case Token::Kind::name:
         return name(first);
       case Token::Kind::symbol:
-        if (first.is("(")) return parenthesis(first);
+        if (first.is("(") || first.is("[")) return parenthesis(first);
         [[fallthrough]];
       default:
         refuse(first, "an expression");
@@ -333,7 +345,7 @@ class Parser {
   }
 
   Expression name(const Token& token) const {
-    constexpr std::string_view words[] = {"and", "or", "not", "if", "else"};
+    constexpr std::string_view words[] = {"and", "or", "not", "if", "else", "for"};
     if (contains(words, token.text)) refuse(token, "an expression");
     Expression result = node(Form::name, token.column, token.text, {});
     if (token.text == "true" || token.text == "false") {
@@ -348,13 +360,15 @@ class Parser {
     return result;
   }
 
+  /// Parses an expression in parentheses, a tuple, or a list, which is a tuple.
   Expression parenthesis(const Token& first) {
-    if (token().is(")")) {
+    const std::string closing = first.is("(") ? ")" : "]";
+    if (token().is(closing.c_str())) {
       ++at_;
       return node(Form::tuple, first.column, "", {});
     }
-    Expression inside = list(Token::Kind::symbol, ")");
-    if (!token().is(")")) refuse(token(), "')'");
+    Expression inside = list(Token::Kind::symbol, closing.c_str(), first.is("["));
+    if (!token().is(closing.c_str())) refuse(token(), "'" + closing + "'");
     ++at_;
     return inside;
   }

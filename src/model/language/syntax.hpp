@@ -1,6 +1,7 @@
 /// Syntax trees of lines in the expression language of definitions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,15 +18,16 @@ enum class Form : std::uint8_t {
   none,
   name,
   tuple,
-  call,       ///< children: the callee, then the positional arguments; keywords: the keyword arguments.
-  attribute,  ///< children: the object; text: the attribute's name.
-  index,      ///< children: the object, then one child per axis.
-  range,      ///< children: start, stop, step, each none if left out; only inside an index.
-  ellipsis,   ///< Only inside an index.
-  star,       ///< children: the tuple whose elements become arguments; only inside a call.
-  unary,      ///< text: "-" or "not".
-  condition,  ///< `a if c else b`; children: a, c, b.
-  binary      ///< children: two or more, joined from left to right by the operators between them.
+  call,           ///< children: the callee, then the positional arguments; keywords: the keyword arguments.
+  attribute,      ///< children: the object; text: the attribute's name.
+  index,          ///< children: the object, then one child per axis.
+  range,          ///< children: start, stop, step, each none if left out; only inside an index.
+  ellipsis,       ///< Only inside an index.
+  star,           ///< children: the tuple whose elements become arguments of a call or elements of a tuple.
+  comprehension,  ///< `[a for targets in b if c]`; children: a, b, c. integer: 1 if a is the rest of `for … for …`.
+  unary,          ///< text: "-" or "not".
+  condition,      ///< `a if c else b`; children: a, c, b.
+  binary          ///< children: two or more, joined from left to right by the operators between them.
 };
 
 /// The maximum nesting depth of expressions, and of modules, functions and files that use each other. The code that
@@ -40,6 +42,11 @@ struct Operator {
   std::size_t column = 0;
 };
 
+struct Target {
+  std::string name;
+  std::size_t column = 0;
+};
+
 struct Expression {
   Form form = Form::none;
   std::size_t column = 0;  ///< The byte of the line to which errors point.
@@ -50,17 +57,13 @@ struct Expression {
   std::vector<Expression> children;
   std::vector<Operator> operators;
   std::vector<Keyword> keywords;
+  std::vector<Target> targets;  ///< The names that a comprehension gives to each element.
 };
 
 struct Keyword {
   std::string name;
   std::size_t column = 0;
   Expression value;
-};
-
-struct Target {
-  std::string name;
-  std::size_t column = 0;
 };
 
 /// One line of a computation, or one expression elsewhere in a definition.
@@ -82,6 +85,22 @@ void each_expression(const Expression& expression, const Visit& visit) {
   visit(expression);
   for (const Expression& child : expression.children) each_expression(child, visit);
   for (const Keyword& keyword : expression.keywords) each_expression(keyword.value, visit);
+}
+
+/// Calls visit(name) for each name in the expression, with the expression of the name, except for the names that a
+/// comprehension gives to its elements.
+template <class Visit>
+void each_name(const Expression& expression, const Visit& visit, const std::vector<std::string>& own = {}) {
+  if (expression.form == Form::name && std::ranges::find(own, expression.text) == own.end()) visit(expression);
+  if (expression.form == Form::comprehension) {
+    each_name(expression.children[1], visit, own);
+    std::vector<std::string> inner = own;
+    for (const Target& each : expression.targets) inner.push_back(each.name);
+    for (const int child : {0, 2}) each_name(expression.children[child], visit, inner);
+    return;
+  }
+  for (const Expression& child : expression.children) each_name(child, visit, own);
+  for (const Keyword& keyword : expression.keywords) each_name(keyword.value, visit, own);
 }
 
 /// Parses "a, b = expression" or "expression". If `may_assign` is false, only the latter is valid. Throws

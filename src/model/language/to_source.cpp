@@ -26,6 +26,20 @@ bool needs_parentheses(const Expression& expression) {
 std::string operand(const Expression& expression) {
   return needs_parentheses(expression) ? "(" + to_source(expression) + ")" : to_source(expression);
 }
+
+std::string comprehension(const Expression& expression) {
+  const Expression* each = &expression;
+  std::string loops;
+  for (bool more = true; more; each = &each->children[0]) {
+    std::string targets;
+    for (const Target& target : each->targets) targets += (targets.empty() ? "" : ", ") + target.name;
+    const Expression& condition = each->children[2];
+    loops += " for " + targets + " in " + operand(each->children[1]);
+    if (condition.form != Form::flag || condition.integer == 0) loops += " if " + operand(condition);
+    more = each->integer != 0;
+  }
+  return "[" + to_source(*each) + loops + "]";
+}
 }  // namespace
 
 std::string to_source(const Expression& expression) {
@@ -44,6 +58,8 @@ std::string to_source(const Expression& expression) {
       return "...";
     case Form::tuple:
       return "(" + joined(children, 0) + (children.size() == 1 ? ",)" : ")");
+    case Form::comprehension:
+      return comprehension(expression);
     case Form::star:
       return "*" + operand(children[0]);
     case Form::attribute: {

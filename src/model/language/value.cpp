@@ -8,6 +8,20 @@
 
 namespace xtape::model {
 
+ModuleReference::ModuleReference(const ModuleList& list)
+    : list(&list), several(list.repeated), range{0, 1, std::ssize(list.items)} {}
+
+const Module* ModuleReference::at(std::int64_t i) const {
+  return i < range.count ? list->items[static_cast<std::size_t>(range.at(i))].get() : nullptr;
+}
+
+ModuleReference ModuleReference::one(std::int64_t i) const {
+  ModuleReference one = *this;
+  one.several = one.every = false;
+  one.range = {range.at(i), 1, 1};
+  return one;
+}
+
 double Value::number() const {
   if (const auto* integer = as<std::int64_t>()) return static_cast<double>(*integer);
   return std::get<double>(held);
@@ -33,6 +47,9 @@ std::string describe(const Value& value) {
       return "(" + list + (tuple.size() > shown ? ", …)" : tuple.size() == 1 ? ",)" : ")");
     }
     std::string operator()(const ModuleReference& module) const { return "module '" + module.list->spec->name + "'"; }
+    std::string operator()(const FunctionReference& function) const {
+      return (function.function != nullptr ? "function '" : "op '") + function.name + "'";
+    }
   };
   return std::visit(Describe{}, value.held);
 }
@@ -66,12 +83,22 @@ std::optional<Operand> operand_of(const Value& value) {
 }
 
 std::int64_t elements_of(const Value& value, int depth) {
+  if (const auto* modules = value.as<ModuleReference>()) return modules->several ? modules->range.count : 0;
   const auto* tuple = value.as<Tuple>();
   if (tuple == nullptr) return 0;
   if (depth == deepest) throw Error("tuples are nested more than " + std::to_string(deepest) + " deep");
   auto count = static_cast<std::int64_t>(tuple->size());
   for (const Value& each : *tuple) count += elements_of(each, depth + 1);
   return count;
+}
+
+std::optional<Tuple> as_tuple(const Value& value) {
+  if (const auto* tuple = value.as<Tuple>()) return *tuple;
+  const auto* modules = value.as<ModuleReference>();
+  if (modules == nullptr || !modules->several) return std::nullopt;
+  Tuple repeats;
+  for (std::int64_t i = 0; i < modules->range.count; ++i) repeats.emplace_back(modules->one(i));
+  return repeats;
 }
 
 void collect_vars(const Value& value, Vars& vars) {

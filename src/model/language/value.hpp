@@ -12,14 +12,35 @@
 
 namespace xtape::model {
 
+struct Function;
 struct Module;
 struct ModuleList;
 
-/// A reference to a whole module, to one of its repeats (h[0]), or to the results of every repeat (h.all).
+/// Some of the elements of a list: first, first + step, ….
+struct Range {
+  std::int64_t first = 0, step = 1, count = 0;
+  std::int64_t at(std::int64_t i) const { return first + i * step; }
+  bool operator==(const Range&) const = default;
+};
+
+/// A reference to a module: one, or several repeats in the order in which a call applies them.
 struct ModuleReference {
   const ModuleList* list = nullptr;
-  std::int64_t item = -1;  ///< The index of one repeat, or -1.
-  bool every = false;      ///< h.all
+  bool several = false;  ///< Repeats: h, h[1:] or h[::-1].
+  bool every = false;    ///< h.all, whose call returns the results of all repeats.
+  Range range;           ///< The repeats. If not several, the module itself, or nothing if it is left out.
+
+  explicit ModuleReference(const ModuleList& list);
+  const Module* at(std::int64_t i) const;     ///< The module number i in the range; null if there is none.
+  ModuleReference one(std::int64_t i) const;  ///< A reference to the module number i in the range.
+  bool operator==(const ModuleReference&) const = default;
+};
+
+/// A reference to a function of the model, or to an op.
+struct FunctionReference {
+  std::string name;
+  const Function* function = nullptr;  ///< Null for an op.
+  bool operator==(const FunctionReference&) const = default;
 };
 
 /// The value `none`. It stands for a weight or module whose `when` is false, or for an argument that is left out.
@@ -29,7 +50,7 @@ struct Value;
 using Tuple = std::vector<Value>;
 
 struct Value {
-  std::variant<None, bool, std::int64_t, double, std::string, Var, Tuple, ModuleReference> held;
+  std::variant<None, bool, std::int64_t, double, std::string, Var, Tuple, ModuleReference, FunctionReference> held;
 
   Value() = default;
   template <class T>
@@ -40,6 +61,7 @@ struct Value {
     return std::get_if<T>(&held);
   }
   bool is_none() const { return as<None>() != nullptr; }
+  bool is_callable() const { return as<ModuleReference>() != nullptr || as<FunctionReference>() != nullptr; }
   bool is_number() const { return as<std::int64_t>() != nullptr || as<double>() != nullptr; }
   double number() const;  ///< The value as a double; requires is_number().
 };
@@ -52,9 +74,12 @@ std::string describe(const Value& value);
 /// Returns an array, number or flag as the operand of an op. Returns nothing for any other value.
 std::optional<Operand> operand_of(const Value& value);
 
-/// Returns the number of elements of a tuple, including those of nested tuples, or 0 for any other value. Throws Error
-/// if tuples are nested more than `deepest` levels deep.
+/// Returns the number of elements of a tuple, including those of nested tuples, or of repeats of a module, or 0 for any
+/// other value. Throws Error if tuples are nested more than `deepest` levels deep.
 std::int64_t elements_of(const Value& value, int depth = 0);
+
+/// Returns the elements of a tuple, or the repeats of a repeated module. Returns nothing for any other value.
+std::optional<Tuple> as_tuple(const Value& value);
 
 /// Appends the vars of a value, including those of nested tuples, to `vars`, in order.
 void collect_vars(const Value& value, Vars& vars);
@@ -68,12 +93,20 @@ Value replace_vars(const Value& value, const Vars& vars, std::size_t& next);
 /// Applies a binary or unary operator. Throws Error without a location.
 Value binary(const std::string& symbol, const Value& a, const Value& b);
 Value unary(const std::string& symbol, const Value& a);
-/// Applies sqrt, exp, log, abs, floor, min or max to plain numbers. Throws Error.
-Value number_function(const std::string& name, const std::vector<Value>& arguments);
-bool is_number_function(const std::string& name);
+/// Whether the two values are equal, at record time. Throws Error for arrays.
+bool same(const Value& a, const Value& b);
 
-/// Returns the elements of tuple[start:stop:step]. The arguments are those of the op `slice`.
-Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::int64_t step);
+/// Calls a function of values that are known while recording: sqrt of a number, max of numbers or of a tuple, len, ….
+/// Returns nothing if the arguments are for the op of this name. Throws Error.
+std::optional<Value> plain_function(const std::string& name, const Tuple& arguments);
+/// The names of these functions.
+const std::vector<std::string>& plain_functions();
+
+/// Returns the indices of elements[start:stop:step] in a list of `count` elements. The other arguments are those of the
+/// op `slice`.
+Range range_of(std::int64_t count, std::int64_t start, std::int64_t stop, std::int64_t step);
+/// Returns how many of first, first + step, … come before `last`.
+std::uint64_t steps_between(std::int64_t first, std::int64_t last, std::int64_t step);
 
 /// One axis of an index: an integer, a range, an ellipsis, or none (a new axis).
 struct AxisIndex {

@@ -13,7 +13,9 @@ namespace xtape::model {
 
 namespace {
 [[noreturn]] void refuse_operands(const std::string& symbol, const Value& a, const Value& b) {
-  throw Error("'" + symbol + "' cannot combine " + describe(a) + " and " + describe(b));
+  const bool lists = (a.as<Var>() && b.as<Tuple>()) || (a.as<Tuple>() && b.as<Var>());
+  throw Error("'" + symbol + "' cannot combine " + describe(a) + " and " + describe(b) +
+              (lists ? ": array(tuple) makes an array of numbers, and stack(tuple) one of arrays" : ""));
 }
 
 /// Throws Error if a function of plain numbers has no value.
@@ -125,21 +127,40 @@ Value repeated(const Tuple& tuple, std::int64_t times) {
   return all;
 }
 
-bool same(const Value& a, const Value& b) {
-  const auto* i = a.as<std::int64_t>();
-  const auto* j = b.as<std::int64_t>();
-  if (i != nullptr && j != nullptr) return *i == *j;
-  if (a.is_number() && b.is_number()) return a.number() == b.number();
-  if (a.held.index() != b.held.index()) return false;
-  if (const auto* flag = a.as<bool>()) return *flag == *b.as<bool>();
-  if (const auto* text = a.as<std::string>()) return *text == *b.as<std::string>();
-  const auto* left = a.as<Tuple>();
-  const auto* right = b.as<Tuple>();
-  return left == nullptr || std::equal(left->begin(), left->end(), right->begin(), right->end(), same);
+/// Whether `in` finds the value in a tuple.
+bool is_in(const Value& value, const Value& list) {
+  const std::optional<Tuple> tuple = as_tuple(list);
+  if (!tuple)
+    throw Error("'in' looks for a value in a tuple, not in " + describe(list) +
+                (list.as<Var>() != nullptr ? ": any(x == value) looks in an array" : ""));
+  return std::ranges::any_of(*tuple, [&](const Value& each) { return same(value, each); });
 }
 }  // namespace
 
+bool same(const Value& a, const Value& b) {
+  if (a.is_number() && b.is_number()) {
+    const auto* i = a.as<std::int64_t>();
+    const auto* j = b.as<std::int64_t>();
+    return i != nullptr && j != nullptr ? *i == *j : a.number() == b.number();
+  }
+  if (a.held.index() != b.held.index()) return false;
+  if (a.as<Var>() != nullptr) throw Error("arrays in tuples are not compared: compare one element with another");
+  const auto* left = a.as<Tuple>();
+  const auto* right = b.as<Tuple>();
+  if (left != nullptr) return std::equal(left->begin(), left->end(), right->begin(), right->end(), same);
+  return std::visit(
+      [&](const auto& held) {
+        using Held = std::remove_cvref_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, None> || std::is_same_v<Held, Var> || std::is_same_v<Held, Tuple>)
+          return true;
+        else
+          return held == std::get<Held>(b.held);
+      },
+      a.held);
+}
+
 Value binary(const std::string& symbol, const Value& a, const Value& b) {
+  if (symbol == "in" || symbol == "not in") return is_in(a, b) == (symbol == "in");
   const bool sums = symbol == "+" || symbol == "-";
   if (sums && b.is_none() && (a.as<Var>() != nullptr || a.is_number())) return a;
   if (symbol == "+" && a.is_none() && (b.as<Var>() != nullptr || b.is_number())) return b;
@@ -182,43 +203,6 @@ Value unary(const std::string& symbol, const Value& a) {
     if (const auto* number = a.as<double>()) return -*number;
   }
   throw Error("'" + symbol + "' cannot be applied to " + describe(a));
-}
-
-bool is_number_function(const std::string& name) {
-  constexpr const char* names[] = {"sqrt", "exp", "log", "abs", "floor", "min", "max"};
-  return contains(names, name);
-}
-
-namespace {
-/// The least or greatest number. As with the ops, NaN is the result if there is one.
-Value extreme(bool least, const std::vector<Value>& numbers) {
-  const auto less = [](const Value& a, const Value& b) {
-    const auto* i = a.as<std::int64_t>();
-    const auto* j = b.as<std::int64_t>();
-    return i != nullptr && j != nullptr ? *i < *j : a.number() < b.number();
-  };
-  const auto nan = std::ranges::find_if(numbers, [](const Value& each) { return std::isnan(each.number()); });
-  if (nan != numbers.end()) return *nan;
-  return least ? *std::ranges::min_element(numbers, less) : *std::ranges::max_element(numbers, less);
-}
-}  // namespace
-
-Value number_function(const std::string& name, const std::vector<Value>& arguments) {
-  if (name == "min" || name == "max") return extreme(name == "min", arguments);
-  if (arguments.size() != 1) throw Error(name + " takes one number, got " + std::to_string(arguments.size()));
-  const auto* integer = arguments[0].as<std::int64_t>();
-  if (name == "floor" && integer != nullptr) return *integer;
-  if (name == "abs" && integer != nullptr) return *integer < 0 ? integers("-", 0, *integer) : *integer;
-  const double x = arguments[0].number();
-  if (name == "abs") return std::abs(x);
-  if (name == "exp") return kernels().numbers.exp(x);
-  if (name == "floor") {
-    if (std::isnan(x)) refuse_result("floor of nan");
-    if (!(x >= -0x1p63 && x < 0x1p63)) throw Error("floor: " + describe(x) + " is too large for an integer");
-    return static_cast<std::int64_t>(std::floor(x));
-  }
-  if (name == "sqrt" ? x < 0 : x <= 0) refuse_result(name + " of " + describe(x));
-  return name == "sqrt" ? std::sqrt(x) : kernels().numbers.log(x);
 }
 
 }  // namespace xtape::model

@@ -6,17 +6,19 @@
 
 namespace xtape::model {
 
-Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::int64_t step) {
-  const auto count = std::ssize(tuple);
+std::uint64_t steps_between(std::int64_t first, std::int64_t last, std::int64_t step) {
+  const auto low = static_cast<std::uint64_t>(first), high = static_cast<std::uint64_t>(last);
+  const auto stride = static_cast<std::uint64_t>(step);  // unsigned, because differences may exceed 2^63
+  if (step > 0) return first < last ? (high - low - 1) / stride + 1 : 0;
+  return first > last ? (low - high - 1) / (0 - stride) + 1 : 0;
+}
+
+Range range_of(std::int64_t count, std::int64_t start, std::int64_t stop, std::int64_t step) {
   const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? count : count - 1;
   const auto place = [&](std::int64_t at) { return std::clamp(at < 0 ? at + count : at, low, high); };
   const std::int64_t last = stop == open_end ? (step > 0 ? high : low) : place(stop);
-  Tuple elements;
-  for (std::int64_t i = place(start); step > 0 ? i < last : i > last; i += step) {
-    elements.push_back(tuple[static_cast<std::size_t>(i)]);
-    if (step > count || step < -count) break;  // the next index is out of range, and i + step may overflow
-  }
-  return elements;
+  const auto steps = static_cast<std::int64_t>(steps_between(place(start), last, step));
+  return {place(start), steps > 1 ? step : 1, steps};
 }
 
 Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {

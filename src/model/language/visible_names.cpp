@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/messages/wording.hpp"
+#include "model/language/synonyms.hpp"
 #include "model/language/value.hpp"
 #include "nn/layers.hpp"
 
@@ -29,6 +30,8 @@ Meaning VisibleNames::of(const std::string& name) const {
   if (home != nullptr && home->hyper_index.count(name) != 0) return Meaning::hyper;
   if (recording && name == training) return Meaning::training;
   if (name == pi) return Meaning::pi;
+  if (recording && functions != nullptr && functions->find_function(name) != nullptr) return Meaning::function;
+  if (recording && ops != nullptr && ops->find(name) != nullptr) return Meaning::op;
   const bool named =
       !recording && home != nullptr && (home->reachable.count(name) != 0 || initialiser_settings(name) != nullptr);
   return named ? Meaning::definition : Meaning::unknown;
@@ -42,7 +45,9 @@ Meaning VisibleNames::of_callee(const std::string& name) const {
   if (name == "scan") return Meaning::scan;
   if (name == "vmap") return Meaning::vmap;
   if (contains(derivatives, name)) return Meaning::derivative;
-  return is_number_function(name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op : Meaning::unknown;
+  if (name == "array") return Meaning::array;
+  return contains(plain_functions(), name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op
+                                                                                             : Meaning::unknown;
 }
 
 std::vector<std::string> VisibleNames::values() const {
@@ -57,6 +62,7 @@ std::vector<std::string> VisibleNames::values() const {
   }
   if (home != nullptr) add(home->hyper, names);
   if (recording) names.push_back(training);
+  if (recording && functions != nullptr) add(functions->functions, names);
   names.push_back(pi);
   return names;
 }
@@ -82,10 +88,11 @@ std::string VisibleNames::unknown_callee(const std::string& name) const {
   if (functions != nullptr) add(functions->functions, names);
   if (ops != nullptr)
     for (const auto& row : ops->ops()) names.push_back(row.first);
-  names.insert(names.end(), {"scan", "vmap"});
+  names.insert(names.end(), {"scan", "vmap", "array"});
+  names.insert(names.end(), plain_functions().begin(), plain_functions().end());
   if (block != nullptr) names.push_back("is_named");
   names.insert(names.end(), derivatives.begin(), derivatives.end());
-  return "there is no module, function or op '" + name + "'" + did_you_mean(name, names);
+  return or_synonym(name, "there is no module, function or op '" + name + "'" + did_you_mean(name, names));
 }
 
 std::string nearest_or_all(const std::string& name, const std::vector<std::string>& names) {
@@ -99,7 +106,9 @@ std::string wrong_keyword(const Op& op, const std::string& name) {
   add(op.attributes, known);
   const auto takes_any = [](const AttributeSpec& each) { return each.type == AttributeType::named_sizes; };
   if (contains(known, name) || std::ranges::any_of(op.attributes, takes_any)) return "";
-  return "op '" + op.name + "' has no attribute '" + name + "'" + nearest_or_all(name, known);
+  const std::string synonym = keyword_synonym(name, known);
+  return "op '" + op.name + "' has no attribute '" + name + "'" +
+         (synonym.empty() ? nearest_or_all(name, known) : ": " + synonym);
 }
 
 std::string wrong_text(const AttributeSpec& attribute, const std::string& text) {

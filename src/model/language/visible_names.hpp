@@ -29,7 +29,8 @@ enum class Meaning : std::uint8_t {
   scan,
   vmap,
   derivative,
-  op
+  array,
+  op  ///< As a callee, also a function of plain values.
 };
 
 inline constexpr std::size_t all_parameters = std::numeric_limits<std::size_t>::max();

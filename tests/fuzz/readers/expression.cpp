@@ -9,8 +9,11 @@ namespace xtape::fuzz {
 namespace {
 bool same(const model::Expression& a, const model::Expression& b) {
   if (a.form != b.form || a.text != b.text || a.children.size() != b.children.size() ||
-      a.keywords.size() != b.keywords.size())
+      a.keywords.size() != b.keywords.size() || a.targets.size() != b.targets.size())
     return false;
+  for (std::size_t i = 0; i < a.targets.size(); ++i)
+    if (a.targets[i].name != b.targets[i].name) return false;
+  if (a.form == model::Form::comprehension && a.integer != b.integer) return false;
   for (std::size_t i = 0; i < a.children.size(); ++i)
     if (!same(a.children[i], b.children[i])) return false;
   for (std::size_t i = 0; i < a.keywords.size(); ++i)

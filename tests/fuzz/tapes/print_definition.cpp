@@ -31,19 +31,29 @@ std::string number_text(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
+/// The language has several forms of one value. `style` chooses one, so that other steps are written in other forms.
 struct DefinitionText {
+  int style;
   std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(std::int64_t value) const { return std::to_string(value); }
+  std::string operator()(std::int64_t value) const {
+    const std::string text = std::to_string(value);
+    return style % 4 == 3 && value >= 0 && value < 100 ? "len(range(" + text + "))" : text;
+  }
   std::string operator()(double value) const { return number_text(value); }
   std::string operator()(const std::string& value) const { return "'" + value + "'"; }
   std::string operator()(const std::vector<std::int64_t>& value) const {
     std::vector<std::string> items;
-    for (const std::int64_t item : value) items.push_back(std::to_string(item));
-    return tuple(items);
+    for (const std::int64_t item : value) items.push_back((*this)(item));
+    return style % 4 == 1 ? "[i for i in " + tuple(items) + "]" : tuple(items);
   }
   std::string operator()(Dtype value) const { return std::string("'") + name_of(value) + "'"; }
   std::string operator()(const NamedSizes&) const { return ""; }  // each size is a separate argument
 };
+
+/// A function by its name, or as an element of a list.
+std::string function_text(const Step& step, const std::string& name) {
+  return step.id % 4 == 2 ? "[" + name + "][0]" : name;
+}
 
 /// Collects the refs that a block reads and does not compute itself.
 void read_outside(const Block& block, std::set<int>& made, std::set<Ref>& outside) {
@@ -144,14 +154,14 @@ class Writer {
     if (step.op == "checkpoint") {
       std::vector<std::string> items = texts(step, 0, count);
       for (const std::string& each : add_block(step, parts)) items.push_back(each);
-      return part + "(" + joined(items) + ")";
+      return function_text(step, part) + "(" + joined(items) + ")";
     }
     if (step.op == "scan") {
       const auto sequences = static_cast<std::size_t>(step.attributes.get<std::int64_t>("sequences"));
       const bool valid = step.attributes.get<bool>("valid");
       const std::size_t last = count - (valid ? 1 : 0);
       const std::vector<std::string> alike = add_block(step, parts);
-      std::string text = "scan(" + part + ", " + joined(texts(step, 0, sequences));
+      std::string text = "scan(" + function_text(step, part) + ", " + joined(texts(step, 0, sequences));
       if (last > sequences) text += ", init=" + tuple(texts(step, sequences, last));
       if (!alike.empty()) text += ", non_sequences=" + tuple(alike);
       text += ", axis=" + std::to_string(step.attributes.get<std::int64_t>("axis"));
@@ -168,9 +178,9 @@ class Writer {
       if (const auto* sizes = std::get_if<NamedSizes>(value))
         for (const auto& [size_name, size] : *sizes) items.push_back(size_name + "=" + std::to_string(size));
       else
-        items.push_back(spec.name + "=" + std::visit(DefinitionText(), *value));
+        items.push_back(spec.name + "=" + std::visit(DefinitionText{step.id}, *value));
     }
-    return step.op + "(" + joined(items) + ")";
+    return function_text(step, step.op) + "(" + joined(items) + ")";
   }
 
   Json lines(const std::vector<Step>& steps, Json& parts) {
