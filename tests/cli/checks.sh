@@ -52,6 +52,15 @@ expect 0 "^nothing to play: 'logits' takes no tokens$" "" check other.json --pla
 sed 's/"logits"/"scores"/' definition.json >other.json
 expect 0 "^nothing to play: there is no function 'logits'$" "" check other.json --play
 
+# Names that hide others are warnings.
+definition 'y = x", "cell = 2'
+expect 0 "$no_mistake" "^warning: definition.json, function 'logits', line 15: 'cell' hides the module of this name$" \
+  check definition.json
+definition "y = x"
+sed 's/"blocks": {/&\n"linear": {"inputs": ["x"], "result": "x"},/' definition.json >other.json
+expect 0 "no mistake found" "^warning: other.json, block 'linear', line 7: it hides the block of this name in blocks/linear.json$" \
+  check other.json
+
 # Inputs that no line uses, of functions and blocks; one that gives a size is used.
 definition "y = x + sum(zeros((m,)))"
 sed -i 's/"tokens": "int \[b, t\]"/&, "times": "int [m]"/' definition.json

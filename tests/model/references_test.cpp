@@ -94,6 +94,8 @@ TEST_CASE("ops, functions and modules are values") {
              table));
   CHECK(same(f({"sin = x"}, "sin(sin)"), sine));  // a name that is no function is not called
   CHECK(same(f({"sin = cos"}, "sin(x)"), xt::cos(table)));
+  CHECK(same(f({"lambda = 2"}, "(lambda if lambda in (2,) else 0) * x[lambda - 2:] * twice(int, 3.5)"), 6. * table));
+  CHECK(same(f({"g = len"}, "x * g(x) * g((1, 2, 3))"), 6. * table));
 }
 
 TEST_CASE("functions and ops in scan and vmap") {
@@ -188,11 +190,11 @@ TEST_CASE("a tuple is the state of repeats, and a left-out module gives its argu
 }
 
 TEST_CASE("mistakes with functions and repeats are errors at their place") {
-  check_error("y = x + mean", "'+' cannot combine float32 (2, 3) and op 'mean'");
-  check_error("y = relu(sin)", "op 'sin' is not an array: call it");
+  check_error("y = x + mean", "'+' cannot combine float32 (2, 3) and function 'mean'");
+  check_error("y = relu(sin)", "function 'sin' is not an array: call it, or write a text in quotes");
   check_error("y = relu(cube)", "function 'cube' is not an array: call it");
   check_error("y = relu(layers[0])", "module 'layers' is not an array: call it, or name one of its weights");
-  check_error("y = sin", "result 'f' is not an array or a number but op 'sin'");
+  check_error("y = sin", "result 'f' is not an array or a number but function 'sin'");
   check_error("y = (3)(x)", "3 cannot be called");
   check_error("y = x(x)", "'x' is float32 (2, 3), which cannot be called");
   check_error("y = twice(3, x)", "'g' is 3, which cannot be called");
@@ -201,6 +203,12 @@ TEST_CASE("mistakes with functions and repeats are errors at their place") {
   check_error("y = scan(h, x, init=x[:, 0])", "scan: 'h' must be one module: choose a repeat, h[0]");
   check_error("y = vmap(h[::-1], x)", "vmap: 'h' must be one module: choose a repeat, h[0]");
   check_error("y = vmap(absent, x)", "vmap: 'absent' must be one module, and it is left out");
+  check_error("y = twice(scan, x)", "'scan' has no value: call it, scan(…)");
+  check_error("y = cast(x, int)", "function 'int' is not an array: call it, or write a text in quotes");
+  check_error("y = twice(lambda a: a, x)", "not 'lambda': a block or a function has the lines");
+  check_error("y = h[none](x)", "module 'h' takes one integer as an index, or one range");
+  check_error("y = concat([g(x, 1) for g in h[5:]])", "op 'concat' needs at least one array, got ()");
+  check_error("y = torch.nn.functional.relu(x)", "unknown name 'torch'; an op has no prefix: relu(…)");
   check_error("y = scan(stpe, x)", "unknown name 'stpe'; did you mean 'step'?");
   check_error("y = grad(cube)", "grad needs 'inputs'");
   check_error("y = grad(cube, 3)", "input 'x' is 3, declared float [n]");

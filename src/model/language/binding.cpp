@@ -30,12 +30,16 @@ class OpBinder {
     const Value& value = argument.value;
     if (value.is_callable())
       throw BindingError{argument.column, describe(value) + " is not an array: call it" +
-                                              (value.as<ModuleReference>() ? ", or name one of its weights" : "")};
+                                              (value.as<ModuleReference>() ? ", or name one of its weights"
+                                                                           : ", or write a text in quotes")};
     const bool text = value.as<std::string>() != nullptr;
     if (text && names_axes(op_, *value.as<std::string>())) {
       axes(*value.as<std::string>(), argument.column);
       return;
     }
+    if (next_input_ < op_.inputs.size() && op_.inputs[next_input_].arity == Arity::many &&
+        inputs_[next_input_].empty() && value.as<Tuple>() != nullptr && value.as<Tuple>()->empty())
+      throw BindingError{argument.column, "op '" + op_.name + "' needs at least one array, got ()"};
     if (!text && next_input_ < op_.inputs.size() && takes(op_.inputs[next_input_], value)) {
       fill(next_input_, value, argument.column);
       if (op_.inputs[next_input_].arity != Arity::many || value.as<Tuple>() != nullptr) ++next_input_;

@@ -143,7 +143,9 @@ class Checker {
 
   /// If the prefix is no module, as in `np.exp`, the error suggests what to call.
   void prefix(const Expression& callee) {
-    const Expression& object = callee.children[0];
+    const Expression* root = &callee.children[0];
+    while (root->form == Form::attribute) root = &root->children[0];
+    const Expression& object = *root;
     const bool op = names_.of_callee(callee.text) == Meaning::op;
     const std::string here = op ? "an op has no prefix: " + callee.text + "(…)" : or_synonym(callee.text, "");
     if (object.form != Form::name || here.empty()) return;

@@ -53,7 +53,7 @@ Value Interpreter::index_list(const Value& object, const Expression& expression,
   if (module != nullptr && (!module->several || module->every))
     fail(at, expression.column, describe(object) + " is not repeated here: it takes no index");
   const Expression& wanted = expression.children[1];
-  if (expression.children.size() != 2 || wanted.form == Form::ellipsis)
+  if (expression.children.size() != 2 || wanted.form == Form::ellipsis || wanted.form == Form::none)
     fail(at, expression.column, describe(object) + " takes one integer as an index, or one range");
   const std::int64_t count = tuple != nullptr ? std::ssize(*tuple) : module->range.count;
   if (wanted.form == Form::range) {

@@ -346,7 +346,9 @@ class Parser {
 
   Expression name(const Token& token) const {
     constexpr std::string_view words[] = {"and", "or", "not", "if", "else", "for"};
-    if (contains(words, token.text)) refuse(token, "an expression");
+    const Token& next = tokens_[at_];
+    const bool lambda = token.text == "lambda" && next.kind == Token::Kind::name && next.text != "in";  // may be a name
+    if (contains(words, token.text) || (lambda && !contains(words, next.text))) refuse(token, "an expression");
     Expression result = node(Form::name, token.column, token.text, {});
     if (token.text == "true" || token.text == "false") {
       result.form = Form::flag;

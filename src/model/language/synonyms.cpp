@@ -96,7 +96,7 @@ std::string symbol_hint(const Token& token) {
       {"{", "a tuple is written (a, b)"},
       {"for", "[f(a) for a in tuple] applies f to each element, and scan steps along an axis"},
       {"while", "a module with \"repeat\" is applied several times, and scan steps along an axis"},
-      {"lambda", "a block or a function has the lines that are used again"}};
+      {"lambda", "a block or a function has the lines that are used again, and its name is a value"}};
   const auto found = known.find(token.text);
   const bool named = token.kind == Token::Kind::name || token.kind == Token::Kind::symbol;
   return named && found != known.end() ? std::string(": ") + found->second : "";

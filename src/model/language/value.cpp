@@ -47,9 +47,7 @@ std::string describe(const Value& value) {
       return "(" + list + (tuple.size() > shown ? ", …)" : tuple.size() == 1 ? ",)" : ")");
     }
     std::string operator()(const ModuleReference& module) const { return "module '" + module.list->spec->name + "'"; }
-    std::string operator()(const FunctionReference& function) const {
-      return (function.function != nullptr ? "function '" : "op '") + function.name + "'";
-    }
+    std::string operator()(const FunctionReference& function) const { return "function '" + function.name + "'"; }
   };
   return std::visit(Describe{}, value.held);
 }

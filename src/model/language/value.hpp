@@ -36,10 +36,10 @@ struct ModuleReference {
   bool operator==(const ModuleReference&) const = default;
 };
 
-/// A reference to a function of the model, or to an op.
+/// A reference to a function of the model, to an op or to a function of plain values.
 struct FunctionReference {
   std::string name;
-  const Function* function = nullptr;  ///< Null for an op.
+  const Function* function = nullptr;  ///< The function of the model, or null.
   bool operator==(const FunctionReference&) const = default;
 };
 

@@ -14,6 +14,10 @@ const std::string training = "training", pi = "pi";
 /// Functions that are not ops because they record several calls.
 const std::vector<std::string> derivatives = {"grad", "jvp", "hvp", "jacobian", "hessian"};
 
+bool is_op(const std::string& name, const OpTable* ops) {
+  return contains(plain_functions(), name) || (ops != nullptr && ops->find(name) != nullptr);
+}
+
 template <class List>
 void add(const List& list, std::vector<std::string>& names) {
   for (const auto& each : list) names.push_back(each.name);
@@ -31,7 +35,7 @@ Meaning VisibleNames::of(const std::string& name) const {
   if (recording && name == training) return Meaning::training;
   if (name == pi) return Meaning::pi;
   if (recording && functions != nullptr && functions->find_function(name) != nullptr) return Meaning::function;
-  if (recording && ops != nullptr && ops->find(name) != nullptr) return Meaning::op;
+  if (recording && is_op(name, ops)) return Meaning::op;
   const bool named =
       !recording && home != nullptr && (home->reachable.count(name) != 0 || initialiser_settings(name) != nullptr);
   return named ? Meaning::definition : Meaning::unknown;
@@ -46,8 +50,7 @@ Meaning VisibleNames::of_callee(const std::string& name) const {
   if (name == "vmap") return Meaning::vmap;
   if (contains(derivatives, name)) return Meaning::derivative;
   if (name == "array") return Meaning::array;
-  return contains(plain_functions(), name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op
-                                                                                             : Meaning::unknown;
+  return is_op(name, ops) ? Meaning::op : Meaning::unknown;
 }
 
 std::vector<std::string> VisibleNames::values() const {
@@ -68,6 +71,7 @@ std::vector<std::string> VisibleNames::values() const {
 }
 
 std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals) const {
+  if (recording && of_callee(name) != Meaning::unknown) return "'" + name + "' has no value: call it, " + name + "(…)";
   std::vector<std::string> known = values();
   known.insert(known.end(), locals.begin(), locals.end());
   known.insert(known.end(), {"true", "false", "none", "inf"});

@@ -30,7 +30,7 @@ enum class Meaning : std::uint8_t {
   vmap,
   derivative,
   array,
-  op  ///< As a callee, also a function of plain values.
+  op  ///< An op, or a function of plain values.
 };
 
 inline constexpr std::size_t all_parameters = std::numeric_limits<std::size_t>::max();
