@@ -195,6 +195,7 @@ TEST_CASE("mistakes with functions and repeats are errors at their place") {
   check_error("y = relu(cube)", "function 'cube' is not an array: call it");
   check_error("y = relu(layers[0])", "module 'layers' is not an array: call it, or name one of its weights");
   check_error("y = sin", "result 'f' is not an array or a number but function 'sin'");
+  check_error("y = ((sin(x), none), x)", "result 'f.0' is not an array or a number but (float32 (2, 3), none)");
   check_error("y = (3)(x)", "3 cannot be called");
   check_error("y = x(x)", "'x' is float32 (2, 3), which cannot be called");
   check_error("y = twice(3, x)", "'g' is 3, which cannot be called");

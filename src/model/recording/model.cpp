@@ -284,20 +284,16 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
     return found.computation.results[found.computation.results.size() > 1 ? result : 0].second;
   };
   const std::vector<std::string> names = result_names(found, results.size());
-  if (results.empty() || names.size() != results.size()) {
-    tape.truncate(size);
-    line_of(0).fail(line_of(0).value.column, results.empty()
-                                                 ? "a function must have at least one result"
-                                                 : "result '" + names[0] + "' is not an array but " + describe(value));
-  }
+  const auto refuse = [&](std::size_t result, const std::string& message) {
+    tape.truncate(size);  // after the message, which may describe vars
+    line_of(result).fail(line_of(result).value.column, message);
+  };
+  if (results.empty()) refuse(0, "a function must have at least one result");
+  if (names.size() != results.size()) refuse(0, "result '" + names[0] + "' is not an array but " + describe(value));
   NamedVars vars;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::optional<Operand> result = model::operand_of(results[i]);
-    if (!result) {
-      tape.truncate(size);
-      line_of(i).fail(line_of(i).value.column,
-                      "result '" + names[i] + "' is not an array or a number but " + describe(results[i]));
-    }
+    if (!result) refuse(i, "result '" + names[i] + "' is not an array or a number but " + describe(results[i]));
     vars.add(names[i], result->is_literal() ? tape.constant(result->literal()) : result->var());
   }
   if (lines != nullptr) *lines = interpreter.recorded_lines();
