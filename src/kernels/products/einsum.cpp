@@ -2,6 +2,7 @@
 #include "kernels/elements/copy.hpp"
 #include "kernels/products/product.hpp"
 #include "kernels/table/kernel_form.hpp"
+#include "kernels/table/row_kernel.hpp"
 
 namespace xtape {
 
@@ -27,15 +28,45 @@ Product product_of(const KernelForm& form, bool accumulate) {
   return product;
 }
 
-/// The kernel of a product. Every run calls `before` at its beginning.
-template <class Before>
-Kernel product_kernel(const Product& product, const Before& before) {
+/// Copies what a product is added to. Without functions, for a product that is not added, it does nothing.
+struct Addend {
+  std::function<void(const void*, void*)> copy = {};
+  RowCopy copy_rows = {};
+
+  void whole(const KernelArguments& arguments) const {
+    if (copy && arguments.in[2] != arguments.out[0]) copy(arguments.in[2], arguments.out[0]);
+  }
+  void rows(const KernelArguments& arguments, std::int64_t begin, std::int64_t end) const {
+    if (copy && arguments.in[2] != arguments.out[0]) copy_rows(arguments.in[2], arguments.out[0], begin, end);
+  }
+};
+
+/// Returns Kernel::run, which can compute rows if the product can.
+std::function<void(const KernelArguments&)> run_of(const KernelForm& form, const PlannedProduct& planned,
+                                                   const Addend& addend) {
+  RowKernel kernel{[planned, addend](const KernelArguments& arguments) {
+    addend.whole(arguments);
+    planned.run(arguments.in[0], arguments.in[1], arguments.out[0], arguments.scratch, arguments.prepared);
+  }};
+  if (!planned.rows) return kernel.all;
+  kernel.rows = form.out[0].shape[0];
+  for (std::size_t i = 0; i < form.in.size(); ++i)
+    if (!kernel.add(form.in[i], size_of(form.dtype(i)), i != 1)) return kernel.all;
+  if (!kernel.add(form.out[0], size_of(form.outputs[0].dtype))) return kernel.all;
+  kernel.compute = [rows = planned.rows, addend](const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
+                                                 std::int64_t) {
+    addend.rows(arguments, begin, end);
+    rows(arguments.in[0], arguments.out[0], arguments.prepared, begin, end);
+  };
+  constexpr double nanoseconds_per_term = 0.01;
+  kernel.nanoseconds = nanoseconds_per_term * planned.terms / static_cast<double>(kernel.rows);
+  return kernel;
+}
+
+Kernel product_kernel(const KernelForm& form, const Product& product, const Addend& addend) {
   const PlannedProduct planned = make_product(product);
   Kernel kernel;
-  kernel.run = [planned, before](const KernelArguments& arguments) {
-    before(arguments);
-    planned.run(arguments.in[0], arguments.in[1], arguments.out[0], arguments.scratch, arguments.prepared);
-  };
+  kernel.run = run_of(form, planned, addend);
   kernel.scratch_bytes = planned.scratch_bytes;
   kernel.prepared_bytes = planned.prepared_bytes;
   kernel.prepared_form = planned.prepared_form;
@@ -47,14 +78,18 @@ Kernel product_kernel(const Product& product, const Before& before) {
 }
 
 Kernel make_einsum(const KernelForm& form) {
-  return product_kernel(product_of(form, false), [](const KernelArguments&) {});
+  return product_kernel(form, product_of(form, false), {});
 }
 
 Kernel make_einsum_add(const KernelForm& form) {
-  const auto copy = make_copy(form.dtype(2), form.in[2], form.out[0], form.threads);
-  return product_kernel(product_of(form, true), [copy](const KernelArguments& arguments) {
-    if (arguments.in[2] != arguments.out[0]) copy(arguments.in[2], arguments.out[0]);
-  });
+  const Layout &in = form.in[2], &out = form.out[0];
+  Addend addend{make_copy(form.dtype(2), in, out, form.threads)};
+  if (!out.shape.empty()) {
+    const auto bytes = static_cast<std::int64_t>(size_of(form.dtype(2)));
+    addend.copy_rows = {make_copy(form.dtype(2), row_of(in), row_of(out), 1), in.strides[0] * bytes,
+                        out.strides[0] * bytes};
+  }
+  return product_kernel(form, product_of(form, true), addend);
 }
 }  // namespace
 

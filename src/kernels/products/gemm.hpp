@@ -40,6 +40,9 @@ struct MatrixProducts {
   /// no operand is fixed or preparing does not pay off. The runs then read the operand itself and ignore `prepared`.
   std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
+  /// Computes the rows [begin, end) of c from the prepared b. Empty if the plan has several products, or if the runs
+  /// need scratch memory or no prepared b.
+  std::function<void(const void* a, T* c, const void* prepared, std::int64_t begin, std::int64_t end)> rows = {};
 };
 
 /// Returns a key of the prepared form of the fixed operand. The key contains the sizes, strides and dtype of this

@@ -60,6 +60,23 @@ ProductWay way_of(const Product& product, const GemmPlan& plan) {
   return ProductWay::tiles;
 }
 
+/// Returns PlannedProduct::rows, for rows of the plan that consist of the first axis of a and c, and perhaps further
+/// axes.
+template <class T>
+decltype(PlannedProduct::rows) by_first_axis(const Product& product, const GemmPlan& plan,
+                                             const MatrixProducts<T>& products) {
+  const std::size_t at_a = product.a_axes.find(product.c_axes.substr(0, 1));
+  if (at_a != 0 || product.b_axes.find(product.c_axes[0]) != std::string::npos) return {};
+  const std::int64_t count = product.c.shape[0], each = plan.m / count;
+  if (count < 2 || plan.m % count != 0 || product.a.strides[0] != each * plan.m_strides[0] ||
+      product.c.strides[0] != each * plan.m_strides[2])
+    return {};
+  return
+      [rows = products.rows, each](const void* a, void* c, const void* prepared, std::int64_t begin, std::int64_t end) {
+        rows(a, static_cast<T*>(c), prepared, begin * each, end * each);
+      };
+}
+
 template <class T>
 PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, ProductWay way) {
   PlannedProduct planned;
@@ -88,6 +105,9 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, Pro
   if (products.prepare)
     planned.prepared_form = std::string(name_of(way)) + " " + name_of(product.dtype) + " " +
                             name_of(product.precision) + " " + fixed_form(choice.plan);
+  if (planned.packed == 0 && products.rows) planned.rows = by_first_axis<T>(product, choice.plan, products);
+  planned.terms = static_cast<double>(choice.plan.m) * static_cast<double>(choice.plan.n) *
+                  static_cast<double>(choice.plan.k * choice.plan.sums.count());
   planned.multiply = [copies, places, own_place, multiply = products.run](const void* a, const void* b, void* c,
                                                                           void* scratch, const void* prepared) {
     const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };

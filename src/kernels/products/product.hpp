@@ -52,6 +52,10 @@ struct PlannedProduct {
   void run(const void* a, const void* b, void* c, void* scratch, const void* prepared = nullptr) const {
     multiply(a, b, c, scratch, prepared);
   }
+  /// Computes the rows [begin, end) of a product by a prepared b: the first axis of a and of c. Empty if the product
+  /// has no such rows, or cannot compute them apart.
+  std::function<void(const void* a, void* c, const void* prepared, std::int64_t begin, std::int64_t end)> rows = {};
+  double terms = 0;  ///< The number of multiplications, if `rows` is not empty.
   ProductWay way = ProductWay::loops;
   int packed = 0;  ///< How many of the three arrays are copied to a dense layout because their strides are unsuitable.
 };

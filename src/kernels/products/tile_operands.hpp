@@ -131,9 +131,10 @@ class TileOperands {
                         block.terms, to + begin * block_parts_, block_parts_, 1);
     }
   }
-  LeftRows rows_in_place(const void* a, const Block& block, std::int64_t band) const {
-    return {static_cast<const Part*>(a) + block.offsets[0] + bands_.top_of(band) * plan_.m_strides[0],
-            plan_.m_strides[0], plan_.k_strides[0]};
+  /// Returns the rows of a from `row` on.
+  LeftRows rows_in_place(const void* a, const Block& block, std::int64_t row) const {
+    return {static_cast<const Part*>(a) + block.offsets[0] + row * plan_.m_strides[0], plan_.m_strides[0],
+            plan_.k_strides[0]};
   }
   /// Returns the rows of a band in `packed`, which begins with band `first`.
   LeftRows packed_rows(const Part* packed, std::int64_t first, std::int64_t band) const {

@@ -15,6 +15,7 @@ constexpr double worth_a_task = 1 << 20;                     // multiply-adds
 constexpr std::int64_t usual_tasks = 8, tasks_a_thread = 3;  // the division into tasks does not change results
 constexpr std::int64_t products_apart = 16;  // of so many products, and two a thread, each task computes a whole one
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
+constexpr std::size_t most_bytes_each = 1 << 20;   // bytes of b that each thread reads
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task packs its own columns
 constexpr std::int64_t few_panels = 8;             // panels of a task with all rows, to fit the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
@@ -84,6 +85,30 @@ class Tiles {
     parallel_for(plan_.threads, right_tasks(all), 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t task = begin; task < finish; ++task) pack_right(b, all, task, packed);
     });
+  }
+
+  /// Whether `rows` can compute some rows of c: one product of rows in place by a prepared b. False if b is so large
+  /// that threads should rather share its columns than read all of it.
+  bool has_rows() const {
+    return prepared() && plan_.outer.count() == 1 && !operands_.packs_left() && prepared_bytes() <= most_bytes_each;
+  }
+  /// Computes the rows [begin, end) of c.
+  void rows(const void* a, Sum* c, const Part* ready, std::int64_t begin, std::int64_t end) const {
+    const Bands bands(end - begin);
+    for (std::int64_t i = 0; i < operands_.blocks(); ++i)
+      // The panels may be too large for the second-level cache, so each is read once.
+      for (std::int64_t panel = 0; panel < operands_.panels(); ++panel) {
+        const Block block = operands_.block_of(0, i);
+        const Columns<F> right{{ready + (i * operands_.panels() + panel) * operands_.panel_size()}, nullptr, nullptr};
+        const std::int64_t columns = plan_.n - panel * panel_width<F>;
+        for (std::int64_t band = 0; band < bands.count; ++band) {
+          const std::int64_t row = begin + bands.top_of(band), height = bands.height_of(band);
+          const LeftRows left = operands_.rows_in_place(a, block, row);
+          Sum* to = c + block.offsets[2] + row * plan_.m_strides[2] + panel * panel_width<F>;
+          multiply_tile<F>(packed_tile(height, columns), height, columns, block.parts(), left.data, left.row, left.part,
+                           right, to, plan_.m_strides[2], plan_.accumulate || i > 0);
+        }
+      }
   }
 
   void run(const void* a, const void* b, Sum* c, std::byte* scratch, const Part* ready) const {
@@ -249,16 +274,23 @@ class Tiles {
           tile(arrays, piece, band, p);
   }
 
-  void tile(const Arrays& arrays, const BlockTask& piece, std::int64_t band, std::int64_t p) const {
+  /// Returns the function of a tile with packed columns.
+  static Multiply<F> packed_tile(std::int64_t rows, std::int64_t columns) {
     constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
+    const auto row = static_cast<std::size_t>(rows - 1);
+    return columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
+  }
+
+  void tile(const Arrays& arrays, const BlockTask& piece, std::int64_t band, std::int64_t p) const {
     const std::int64_t panel = piece.first_panel + p, rows = operands_.bands().height_of(band),
                        c_row = plan_.m_strides[2];
     const std::int64_t columns = plan_.n - panel * panel_width<F>;  // without padding
     const auto row = static_cast<std::size_t>(rows - 1);
-    const LeftRows left = piece.lefts == nullptr ? operands_.rows_in_place(arrays.a, piece.block, band)
-                                                 : operands_.packed_rows(piece.lefts, piece.packed_from, band);
+    const LeftRows left = piece.lefts == nullptr
+                              ? operands_.rows_in_place(arrays.a, piece.block, operands_.bands().top_of(band))
+                              : operands_.packed_rows(piece.lefts, piece.packed_from, band);
     Columns<F> right{{piece.rights + p * operands_.panel_size()}, nullptr, nullptr};
-    Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
+    Multiply<F> go = packed_tile(rows, columns);
     if constexpr (!F::must_pack)
       if (piece.own != nullptr && operands_.panel_in_place(panel) && (stays_in_place_ || band == piece.first_band)) {
         right = operands_.columns_in_place(arrays.b, piece.block, panel, piece.own + p * operands_.panel_size());
@@ -292,6 +324,10 @@ template <class F>
   };
   made.scratch_bytes = tiles.scratch_bytes();
   made.prepared_bytes = tiles.prepared_bytes();
+  if (tiles.has_rows() && columns_run(plan))
+    made.rows = [tiles](const void* a, T* c, const void* prepared, std::int64_t begin, std::int64_t end) {
+      tiles.rows(a, c, static_cast<const Part*>(prepared), begin, end);
+    };
   if (tiles.prepared())
     made.prepare = [tiles](const void* fixed, void* prepared) { tiles.prepare(fixed, static_cast<Part*>(prepared)); };
   return made;

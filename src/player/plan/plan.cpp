@@ -4,19 +4,16 @@
 #include <optional>
 #include <unordered_map>
 
-#include "kernels/table/kernels.hpp"
-#include "kernels/table/loop_kernel.hpp"
 #include "player/plan/budget.hpp"
 #include "player/plan/kernel_table.hpp"
 #include "player/plan/memory.hpp"
 #include "player/plan/placement.hpp"
+#include "player/plan/row_runs.hpp"
 #include "player/program/passes.hpp"
 
 namespace xtape {
 
 namespace {
-constexpr std::int64_t copied_by_loop = 64;  // elements; make_copy distributes larger copies over threads
-
 class Planner {
  public:
   Planner(Program program, const PlayerOptions& options, int threads, const BodyKernels& bodies,
@@ -91,16 +88,8 @@ class Planner {
     Layout out = to.layout;
     in.offset = out.offset = 0;
     step.cost = cost_of_copy(type, in);
-    step.kernel = std::make_shared<const Kernel>(copy_kernel(type, in, out));
+    step.kernel = std::make_shared<const Kernel>(copy_kernel(type, in, out, threads_));
     add_step(std::move(step), {ref(type.dtype, from)}, {ref(type.dtype, to)});
-  }
-
-  Kernel copy_kernel(const ValueType& type, const Layout& in, const Layout& out) const {
-    const std::int64_t count = count_of(type.shape);
-    if (count <= copied_by_loop && in.contiguous() && out.contiguous())
-      return one_loop(copy_loop(size_of(type.dtype)), count);
-    const auto copy = kernels().make_copy(type.dtype, in, out, threads_);
-    return {[copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); }};
   }
 
   void add_step(PlannedStep step, const std::vector<BufferRef>& in, const std::vector<BufferRef>& out) {
@@ -315,6 +304,7 @@ class Planner {
     result_.memory = std::move(places_.memory);
     for (BufferRef& ref : result_.operands) ref.buffer = places_.resolved(ref.buffer);
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
+    if (external_.times > 0 && threads_ > 1) result_.row_runs = find_row_runs(result_, threads_, external_.times);
     find_lifetimes();
     keep_to_limit();
     require_memory(result_);
@@ -322,14 +312,19 @@ class Planner {
   }
 
   void find_lifetimes() {
-    for (std::size_t s = 0; s < result_.steps.size(); ++s) live_at(result_.steps[s], static_cast<int>(s));
+    for (std::size_t s = 0; s < result_.steps.size(); ++s) {
+      const RowRun* run = result_.run_of(s);
+      hold(result_.steps[s], static_cast<int>(run != nullptr ? run->first : s),
+           static_cast<int>(run != nullptr ? run->last : s));
+    }
   }
 
-  void live_at(const PlannedStep& step, int when) {
+  /// The buffers of the step hold contents from step `first` to step `last`.
+  void hold(const PlannedStep& step, int first, int last) {
     const auto touch = [&](int number) {
       Buffer& buffer = result_.buffers[number];
-      if (buffer.first < 0) buffer.first = when;
-      buffer.last = when;
+      if (buffer.first < 0) buffer.first = first;
+      buffer.last = last;
     };
     for (const BufferRef& ref : result_.of(step)) touch(ref.buffer);
     if (step.scratch >= 0) touch(step.scratch);

@@ -1,6 +1,7 @@
 /// Plans a program: converts it to steps over buffers.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,6 +43,8 @@ struct ExternalBuffers {
   std::vector<bool> fixed;                             ///< Per input: whether it keeps its values between plays.
   /// The layouts of the first outputs. The numbers of these outputs (make_external) follow the numbers of the inputs.
   std::vector<Layout> outputs;
+  /// How often the plan runs for each run of its caller, if the caller divides steps by rows (RowRun). Otherwise 0.
+  std::int64_t times = 0;
 };
 
 /// A location in a buffer.
@@ -72,6 +75,14 @@ struct PlannedStep {
   bool is_copy() const { return copied.node >= 0; }
 };
 
+/// Consecutive steps of which a thread computes some rows, while other threads compute other rows (row_runs.hpp).
+struct RowRun {
+  std::size_t first = 0, last = 0;  ///< The first and the last step.
+  std::size_t steps = 0;            ///< The number of steps, without those with PlannedStep::once.
+  std::int64_t rows = 0;
+  std::int64_t grain = 1;  ///< The least number of rows that a thread computes.
+};
+
 /// Where an output is stored after a play.
 struct PlannedOutput {
   int buffer = -1;
@@ -97,6 +108,7 @@ struct PlannedProgram {
   std::vector<Array> memory;
   std::vector<PlannedStep> steps;
   std::vector<BufferRef> operands;  ///< The operands of all steps.
+  std::vector<RowRun> row_runs;     ///< In the order of the steps.
   /// The layouts of the results of kernels, for PlayerOptions::digests. They have offset 0.
   ValueTable<Layout> layouts;
   std::vector<PlannedOutput> outputs;  ///< In the order of the program's outputs.
@@ -111,6 +123,12 @@ struct PlannedProgram {
   /// Returns the operands of the step: first the inputs, then the outputs.
   std::span<BufferRef> of(const PlannedStep& step) {
     return {operands.data() + step.first, std::size_t{step.inputs} + step.outputs};
+  }
+
+  /// Returns the run of a step, or null if there is none.
+  const RowRun* run_of(std::size_t step) const {
+    const auto run = std::ranges::find_if(row_runs, [&](const RowRun& each) { return step <= each.last; });
+    return run != row_runs.end() && run->first <= step ? &*run : nullptr;
   }
 
   // Texts for people. The plan does not store them.

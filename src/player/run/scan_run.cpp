@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <span>
 
+#include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
+#include "kernels/table/row_kernel.hpp"
 #include "kernels/table/scratch.hpp"
 #include "player/plan/placement.hpp"
 #include "player/plan/plan.hpp"
@@ -19,16 +21,19 @@ namespace {
 struct BodyKernel {
   std::shared_ptr<const Kernel> kernel;
   std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of the first pointers of each kind
+  const RowKernel* rows = nullptr;                         // the kernel, if it can compute rows
   Site site;
 };
 
-/// A call that a time step makes: a loop, if the kernel consists of loops, or else a call of the kernel.
+/// A call that a time step makes: a loop, if the kernel consists of loops, or else a call of the kernel, or of all
+/// kernels of a run.
 struct BodyCall {
   void (*plain)(const Tile&) = nullptr;  // the loop, if it is a plain function
   const TileFunction* loop = nullptr;    // any other loop
   std::size_t in = 0, out = 0;           // indices of its first pointers
   std::int64_t count = 0;
-  std::size_t step = 0;  // for a call of a kernel: the index of the step
+  std::size_t step = 0;  // for a call of a kernel: the index of the step, or of the first one of a run
+  RowRun run = {};       // its `steps` is 0 for a call of one kernel
 };
 
 /// An operand whose address advances with each step.
@@ -62,6 +67,7 @@ class ScanRun {
     for (std::size_t i = 0; i < operands_.size(); ++i) pointers[i] = address(operands_[i], arguments);
     Tile* const tiles = tiles_in(pointers, arguments);
     bool begun = false;
+    if (by_rows_) return run_by_rows(pointers, arguments);
     for (std::int64_t step = 0; step < form_.length;) {
       if (const std::int64_t skipped = skipped_from(step, begun, arguments); skipped > 0) {
         for (const StepZeros& zeros : zeros_) zeros.write(address(zeros.first, arguments), step, skipped);
@@ -75,11 +81,7 @@ class ScanRun {
       advance(pointers, 1);
       ++step;
     }
-    for (const StateCopies& state : states_)
-      if (begun)
-        state.leave(address(state.after, arguments), arguments.out[state.output]);
-      else
-        state.skip(arguments.in[state.input], arguments.out[state.output]);
+    finish(begun, arguments);
   }
 
  private:
@@ -92,9 +94,43 @@ class ScanRun {
       if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments));
   }
 
-  void** pointers_in(const KernelArguments& arguments) const {
-    return reinterpret_cast<void**>(address(pointers_, arguments));
+  /// Writes the final states. `begun`: whether a step has taken place.
+  void finish(bool begun, const KernelArguments& arguments) const {
+    for (const StateCopies& state : states_)
+      if (begun)
+        state.leave(address(state.after, arguments), arguments.out[state.output]);
+      else
+        state.skip(arguments.in[state.input], arguments.out[state.output]);
   }
+
+  /// Computes all time steps of some rows, then of other rows. Each thread advances pointers of its own.
+  void run_by_rows(void* const* first, const KernelArguments& arguments) const {
+    begin(arguments);
+    const RowRun& run = calls_[0].run;
+    const auto all_steps = [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
+      void** const pointers = pointers_in(arguments, 1 + worker);
+      std::copy_n(first, operands_.size(), pointers);
+      for (std::int64_t step = 0; step < form_.length; ++step) {
+        run_rows(steps_, arguments, pointers, begin, end, worker);
+        advance(pointers, 1);
+      }
+    };
+    parallel_pieces(threads_, run.rows, run.grain, all_steps);
+    finish(true, arguments);
+  }
+
+  /// Computes the rows [begin, end) with consecutive kernels.
+  void run_rows(std::span<const BodyKernel> parts, const KernelArguments& arguments, void* const* pointers,
+                std::int64_t begin, std::int64_t end, std::int64_t worker) const {
+    for (const BodyKernel& part : parts)
+      part.rows->compute(arguments_of(part, arguments, pointers), begin, end, worker);
+  }
+
+  /// Returns the addresses of the operands: list 0, or those that thread `list` - 1 advances by itself.
+  void** pointers_in(const KernelArguments& arguments, std::int64_t list = 0) const {
+    return reinterpret_cast<void**>(address(pointers_, arguments) + list * list_bytes());
+  }
+  std::int64_t list_bytes() const { return static_cast<std::int64_t>(whole_lines(operands_.size() * sizeof(void*))); }
   void advance(void** pointers, std::int64_t steps) const {
     for (const MovingOperand& each : moving_)
       pointers[each.index] = static_cast<std::byte*>(pointers[each.index]) + each.stride * steps;
@@ -131,6 +167,12 @@ class ScanRun {
         call.plain(*tile);
       else if (call.loop != nullptr)
         (*call.loop)(*tile);
+      else if (call.run.steps > 0)
+        parallel_pieces(threads_, call.run.rows, call.run.grain,
+                        [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
+                          run_rows(std::span(steps_).subspan(call.step, call.run.steps), arguments,
+                                   pointers_in(arguments), begin, end, worker);
+                        });
       else
         run(steps_[call.step], arguments);
       ++tile;
@@ -155,11 +197,14 @@ class ScanRun {
   }
 
   KernelArguments arguments_of(const BodyKernel& part, const KernelArguments& arguments) const {
-    void* const* pointers = pointers_in(arguments);
+    return arguments_of(part, arguments, pointers_in(arguments));
+  }
+  static KernelArguments arguments_of(const BodyKernel& part, const KernelArguments& arguments, void* const* pointers) {
     return {pointers + part.in, pointers + part.out, pointers[part.scratch], arguments.step, pointers[part.prepared]};
   }
 
   void make(const KernelCall& call, const PlayerOptions& outer, const std::vector<bool>& zeros) {
+    threads_ = call.threads;
     const Tape& body = *call.body;
     const std::vector<ValueId> inputs = body.inputs();
     const std::size_t first_state = form_.sequences();
@@ -170,6 +215,8 @@ class ScanRun {
     options.precision = outer.precision;
     options.bits = outer.bits;
     ExternalBuffers external;
+    const bool all_take_place = form_.condition < 0;
+    external.times = all_take_place ? form_.length : 1;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (k >= first_state && k < first_alike) {
         options.carries.push_back({body.var(inputs[k]), body.var(body.results()[form_.stacked() + k - first_state])});
@@ -191,10 +238,11 @@ class ScanRun {
     const PlannedProgram planned =
         plan(optimised(body, outputs, options), options, call.threads, body_kernels(), external);
     place_buffers(planned);
-    for (const PlannedStep& step : planned.steps) add_step(planned, step);
+    for (std::size_t i = 0; i < planned.steps.size(); ++i) add_step(planned, planned.steps[i], planned.run_of(i));
+    by_rows_ = all_take_place && form_.length > 0 && calls_.size() == 1 && calls_[0].run.steps > 0;
     for (std::size_t i = 0; i < operands_.size(); ++i)
       if (operands_[i].stride != 0) moving_.push_back({i, operands_[i].stride});
-    pointers_ = own(operands_.size() * sizeof(void*));
+    pointers_ = own(static_cast<std::size_t>(list_bytes() * (by_rows_ ? 1 + threads_ : 1)));
     tiles_ = own(calls_.size() * sizeof(Tile));
     for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
   }
@@ -255,7 +303,8 @@ class ScanRun {
     return operand;
   }
 
-  void add_step(const PlannedProgram& planned, const PlannedStep& step) {
+  /// Adds a step, which belongs to a run if `run` is not null.
+  void add_step(const PlannedProgram& planned, const PlannedStep& step, const RowRun* run) {
     const LoopKernel* kernel = loops_of(*step.kernel);
     if (kernel != nullptr && !step.once) return add_loops(planned, step, *kernel);
     BodyKernel made;
@@ -268,9 +317,11 @@ class ScanRun {
     made.prepared = operands_.size();
     operands_.push_back(own(step.kernel->prepared_bytes));
     made.kernel = step.kernel;
+    made.rows = row_kernel_of(*step.kernel);
     made.site = planned.site_of(step);
     (step.once ? first_cost_ : cost_) += step.cost;
-    if (!step.once) calls_.push_back({.step = steps_.size()});
+    const bool is_first = run == nullptr || &planned.steps[run->first] == &step;
+    if (!step.once && is_first) calls_.push_back({.step = steps_.size(), .run = run == nullptr ? RowRun{} : *run});
     (step.once ? first_steps_ : steps_).push_back(std::move(made));
   }
 
@@ -325,6 +376,8 @@ class ScanRun {
   std::vector<MovingOperand> moving_;
   std::vector<StateCopies> states_;
   std::vector<StepZeros> zeros_;  // for the stacked outputs that need zeros
+  int threads_ = 1;
+  bool by_rows_ = false;  // whether threads compute all time steps of some rows, without meetings
   std::size_t scratch_bytes_ = 0;
   Cost cost_, first_cost_;  // the cost of one time step, and of `first_steps_`
 };

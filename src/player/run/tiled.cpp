@@ -6,6 +6,7 @@
 #include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
+#include "kernels/table/row_kernel.hpp"
 #include "kernels/table/scratch.hpp"
 #include "player/run/body_kernels.hpp"
 #include "player/run/operand_tiles.hpp"
@@ -289,6 +290,36 @@ LoopKernel loops_of(const TiledProgram& program) {
   }
   return kernel;
 }
+
+/// Returns Kernel::run, which can compute rows unless random numbers forbid it.
+std::function<void(const KernelArguments&)> run_of(const KernelCall& call,
+                                                   const std::shared_ptr<const TiledProgram>& program, bool random) {
+  RowKernel kernel{[program](const KernelArguments& arguments) {
+    if (program->count <= elements_a_thread) return run_tiles(*program, arguments, 0, program->count, 0);
+    parallel_pieces(program->threads, program->count, elements_a_thread,
+                    [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
+                      run_tiles(*program, arguments, begin, finish, piece);
+                    });
+  }};
+  const Shape& shape = call.outputs[0].shape;
+  if (shape.empty() || shape[0] < 2) return kernel.all;
+  kernel.rows = shape[0];
+  const std::int64_t row = program->count / kernel.rows;
+  if (random && row % drawn_at_a_time != 0) return kernel.all;
+  for (std::size_t i = 0; i < call.in.size(); ++i) {
+    const Layout layout = call.in[i].broadcast_to(shape);
+    if (!kernel.add(layout, size_of(call.inputs[i].dtype))) return kernel.all;
+  }
+  for (std::size_t k = 0; k < call.out.size(); ++k)
+    if (!kernel.add(call.out[k], size_of(call.outputs[k].dtype))) return kernel.all;
+  kernel.compute = [program, row](const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
+                                  std::int64_t worker) {
+    run_tiles(*program, arguments, begin * row, end * row, worker);
+  };
+  constexpr double nanoseconds_per_member = 0.25;
+  kernel.nanoseconds = nanoseconds_per_member * static_cast<double>(program->members.size()) * static_cast<double>(row);
+  return kernel;
+}
 }  // namespace
 
 Kernel make_elementwise(const KernelCall& call) {
@@ -320,13 +351,7 @@ Kernel make_elementwise(const KernelCall& call) {
     kernel.scratch_bytes = program->slots * program->slot_bytes();
     return kernel;
   }
-  kernel.run = [program](const KernelArguments& arguments) {
-    if (program->count <= elements_a_thread) return run_tiles(*program, arguments, 0, program->count, 0);
-    parallel_pieces(program->threads, program->count, elements_a_thread,
-                    [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
-                      run_tiles(*program, arguments, begin, finish, piece);
-                    });
-  };
+  kernel.run = run_of(call, program, random);
   kernel.scratch_bytes = program->thread_bytes() * static_cast<std::size_t>(call.threads);
   return kernel;
 }
