@@ -178,8 +178,10 @@ void Optimizer::Data::update_adafactor(const Piece& piece, T* weight, const T* g
   double* const factors = sums_.data() + width;
   if (shape.size() < 2) {
     const Averages averages{1 - fresh, fresh};
-    for (std::int64_t i = 0; i < width; ++i)
-      averages.add(at(Moment::second)[i], std::pow(static_cast<double>(gradient[i]) * step.scale, 2));
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double scaled = static_cast<double>(gradient[i]) * step.scale;
+      averages.add(at(Moment::second)[i], scaled * scaled);
+    }
     factors[0] = 1;
   }
   for (std::int64_t first = 0; first < rows && shape.size() >= 2; first += rows_of_matrix) {
