@@ -2,11 +2,15 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -141,6 +145,59 @@ TEST_CASE("the helpers work as well, and wait for each other if a member does") 
   run_team(3, &arrived, member);
   CHECK(arrived == 3);
 }
+
+#ifdef __linux__
+namespace {
+/// How often a thread of this process has slept, or -1 while it does not sleep.
+long sleeps_of(long thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+  std::string state;
+  long count = -1;
+  for (std::string word; file >> word;) {
+    if (word == "State:") file >> state;
+    if (word == "voluntary_ctxt_switches:") file >> count;
+  }
+  return state == "S" ? count : -1;
+}
+
+long when_asleep(long thread) {
+  long count = -1;
+  while ((count = sleeps_of(thread)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return count;
+}
+}  // namespace
+
+TEST_CASE("a call of few threads leaves the other helpers asleep" * needs_no_emulator()) {
+  constexpr int threads = 4;
+  std::thread([] {  // a thread of its own, whose helpers end with it
+    struct Call {
+      std::atomic<int> arrived{0};
+      std::array<long, threads> numbers{};
+    } call;
+    run_team(threads, &call, [](const void* context, int worker) {
+      auto& of = *static_cast<Call*>(const_cast<void*>(context));
+      of.numbers[static_cast<std::size_t>(worker)] = syscall(SYS_gettid);
+      ++of.arrived;
+      while (of.arrived < threads) std::this_thread::yield();
+    });
+    const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+    const auto together = [](int count) {
+      std::atomic<int> left{count};
+      run_team(count, &left, [](const void* context, int /*worker*/) {
+        auto& of = *static_cast<std::atomic<int>*>(const_cast<void*>(context));
+        for (--of; of > 0;) std::this_thread::yield();  // hangs unless all come
+      });
+    };
+    const long last = call.numbers[threads - 1];
+    const long before = when_asleep(last);
+    for (int i = 0; i < 20; ++i, pause()) together(2);
+    CHECK(when_asleep(last) == before);
+    together(threads);
+    CHECK(when_asleep(last) > before);
+  })
+      .join();
+}
+#endif
 
 TEST_CASE("work within work is done by the thread that asks for it") {
   std::atomic<int> wrong{0};

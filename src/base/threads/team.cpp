@@ -1,4 +1,5 @@
-// The gate of a team is one word. It says whether there is work and how many helpers take part.
+// The gate of a team is one word. It says whether there is work and how many helpers take part. Helpers that are awake
+// watch it. The caller wakes those that sleep, one by one, and only as many as have work.
 //
 // OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
 // threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
@@ -7,10 +8,13 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,10 +60,6 @@ std::uint32_t call_of(std::uint32_t gate) {
   return gate / one_call;
 }
 
-/// The time that a thread spins before it sleeps. With a shorter time, the next call of the same play must wake the
-/// thread, which takes about 10 µs. With a longer time, the thread takes the core from a thread that has work.
-constexpr std::chrono::microseconds awake{100};
-
 /// Tells the processor that the thread spins.
 void relax() {
 #if defined(__x86_64__)
@@ -69,15 +69,14 @@ void relax() {
 #endif
 }
 
-/// Waits until ready(value of `word`) is true, and returns the value.
+/// Spins until ready(value of `word`) is true, at most for seconds_awake. Returns the last value.
 template <class Ready>
-std::uint32_t wait_until(const std::atomic<std::uint32_t>& word, const Ready& ready) {
-  const auto end = std::chrono::steady_clock::now() + awake;
+std::uint32_t spin_until(const std::atomic<std::uint32_t>& word, const Ready& ready) {
+  const double end = seconds_now() + seconds_awake;
   std::uint32_t value = word.load(std::memory_order_acquire);
   do {
     for (int i = 0; i < 16 && !ready(value); ++i, value = word.load(std::memory_order_acquire)) relax();
-  } while (!ready(value) && std::chrono::steady_clock::now() < end);
-  for (; !ready(value); value = word.load(std::memory_order_acquire)) word.wait(value);
+  } while (!ready(value) && seconds_now() < end);
   return value;
 }
 
@@ -94,9 +93,9 @@ class Team {
   Team& operator=(const Team&) = delete;
   ~Team() {
     if (is_of_parent()) forget();
-    ends_ = true;  // set before the gate changes; the change wakes all helpers
-    announce();
-    for (std::thread& helper : helpers_) helper.join();
+    ends_ = true;  // set before the gate changes
+    announce(static_cast<int>(helpers_.size()) + 1);
+    for (const auto& helper : helpers_) helper->thread.join();
   }
 
   void run(int threads, const void* context, void (*member)(const void* context, int worker)) {
@@ -104,20 +103,24 @@ class Team {
     start(threads - 1);
     context_ = context;
     member_ = member;
-    threads_ = threads;
     finished_.store(0, std::memory_order_relaxed);
-    announce();
+    announce(threads);
     member(context, 0);
     if (inside(gate_.fetch_and(~is_open)) == 0) return;
-    wait_until(finished_, [](std::uint32_t finished) { return finished != 0; });
+    if (spin_until(finished_, [](std::uint32_t finished) { return finished != 0; }) == 0) finished_.wait(0);
   }
 
  private:
+  struct alignas(64) Helper {
+    std::thread thread;
+    std::atomic<std::uint32_t> asleep{0};
+  };
+
   /// Returns whether the helpers are threads of the parent process, which forked this process.
   bool is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
   void forget() {
     // never destroyed, because threads that do not exist in this process can be neither joined nor detached
-    new std::vector<std::thread>(std::move(helpers_));
+    new std::vector<std::unique_ptr<Helper>>(std::move(helpers_));
     forks_ = forks;
     gate_ = 0;
   }
@@ -125,31 +128,58 @@ class Team {
   /// Starts helpers until there are `count` of them. If memory runs out, there are fewer helpers.
   void start(int count) {
     try {
-      while (static_cast<int>(helpers_.size()) < count)
-        helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
-          alone = true;
-          help(worker, seen);
-        });
+      while (static_cast<int>(helpers_.size()) < count) {
+        auto helper = std::make_unique<Helper>();
+        helper->thread = std::thread(
+            [this, &helper = *helper, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
+              alone = true;
+              help(helper, worker, seen);
+            });
+        helpers_.push_back(std::move(helper));
+      }
     } catch (const std::exception&) {
     }
   }
 
-  /// Opens the gate for the next call.
-  void announce() {
+  /// Opens the gate for the next call, of this many threads, and wakes those that sleep.
+  void announce(int threads) {
+    threads_.store(threads, std::memory_order_relaxed);
     gate_ = ((call_of(gate_.load(std::memory_order_relaxed)) + 1) * one_call) | is_open;
-    gate_.notify_all();
+    for (const auto& helper : std::span(helpers_).first(std::min(helpers_.size(), std::size_t(threads) - 1)))
+      if (helper->asleep != 0) {
+        helper->asleep = 0;
+        helper->asleep.notify_one();
+      }
   }
 
-  void help(int worker, std::uint32_t seen) {
+  /// Waits until has_work(gate) is true, and returns the gate.
+  template <class HasWork>
+  std::uint32_t wait(Helper& own, const HasWork& has_work) {
+    std::uint32_t gate = spin_until(gate_, has_work);
+    while (!has_work(gate)) {
+      own.asleep = 1;
+      // Either the caller, which opens the gate first, sees that this helper sleeps, or this helper sees the open gate.
+      gate = gate_;
+      if (!has_work(gate)) own.asleep.wait(1);
+      own.asleep = 0;
+      gate = gate_;
+    }
+    return gate;
+  }
+
+  void help(Helper& own, int worker, std::uint32_t seen) {
     for (;;) {
-      std::uint32_t gate = wait_until(gate_, [&](std::uint32_t now) { return call_of(now) != seen || ends_; });
+      // A call of fewer threads is none for this helper, so it does not stay awake because of it.
+      std::uint32_t gate = wait(own, [&](std::uint32_t now) {
+        return ends_ || (call_of(now) != seen && worker < threads_.load(std::memory_order_relaxed));
+      });
       if (ends_) return;
       bool entered = false;
       while ((gate & is_open) != 0 && !(entered = gate_.compare_exchange_weak(gate, gate + 1))) {
       }
       seen = call_of(gate);
       if (!entered) continue;
-      if (worker < threads_) member_(context_, worker);
+      if (worker < threads_.load(std::memory_order_relaxed)) member_(context_, worker);
       const std::uint32_t before = gate_.fetch_sub(1);
       if (inside(before) == 1 && (before & is_open) == 0) {
         finished_ = 1;
@@ -162,10 +192,10 @@ class Team {
   alignas(64) std::atomic<std::uint32_t> finished_{0};  // whether the last helper has left the closed gate
   alignas(64) const void* context_ = nullptr;
   void (*member_)(const void* context, int worker) = nullptr;
-  int threads_ = 0;
+  std::atomic<int> threads_{0};  // of the current call
   std::atomic<bool> ends_{false};
   int forks_ = forks;
-  std::vector<std::thread> helpers_;
+  std::vector<std::unique_ptr<Helper>> helpers_;
 };
 
 struct TeamOfThread {

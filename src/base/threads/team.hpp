@@ -22,12 +22,18 @@ struct Division {
   }
   std::int64_t begin(std::int64_t range) const { return std::min(count, range * share); }
   std::int64_t end(std::int64_t range) const { return begin(range + 1); }
+  /// The number of threads that have work at the same time. With fewer ranges than threads, each has one piece.
+  int threads() const { return static_cast<int>(ranges); }
 
   std::int64_t count;
   std::int64_t ranges;  ///< The last ones can be empty.
   std::int64_t share;   ///< The number of elements of a range.
   std::int64_t piece;   ///< The number of elements of a piece.
 };
+
+/// The time that a helper without work spins before it sleeps. With a shorter time, the next call of the same play must
+/// wake the helper, which takes about 10 µs. With a longer time, it takes the core from a thread that has work.
+inline constexpr double seconds_awake = 1e-4;
 
 /// Returns whether the calling thread has no helpers: in a member, in a helper, and after the end of its team.
 bool is_alone();

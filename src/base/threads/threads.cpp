@@ -53,7 +53,7 @@ void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void*
         body(context, begin, std::min(range.end, begin + division.piece), worker);
     }
   };
-  in_team(threads, member);
+  in_team(division.threads(), member);
 }
 
 void run_each(int threads, std::int64_t count, const void* context,
@@ -64,7 +64,7 @@ void run_each(int threads, std::int64_t count, const void* context,
   const auto member = [&](int /*worker*/) {
     for (std::int64_t index; (index = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(context, index);
   };
-  in_team(count > 1 ? threads : 1, member);
+  in_team(static_cast<int>(std::min<std::int64_t>(threads, count)), member);
 }
 
 }  // namespace xtape
