@@ -14,13 +14,17 @@ namespace xtape {
 /// What the time of a team depends on beside the speed of a core.
 struct TeamMachine {
   int threads = 1;
-  double meeting = 0;     ///< Seconds from the beginning of a parallel loop to the first work of the other threads.
-  double bandwidth = 0;   ///< Bytes per second between memory and all cores together. 0: not a limit.
-  std::size_t cache = 0;  ///< Bytes of the last-level cache. What it holds takes nothing of the bandwidth.
+  double meeting = 0;       ///< Seconds from the beginning of a loop on two threads to the first work of the other one.
+  double meeting_each = 0;  ///< Seconds by which each further thread of the loop makes this longer.
+  double waking = 0;        ///< Seconds that waking a thread takes. Threads sleep after 100 µs without work.
+  double rising = 0;        ///< Seconds by which a thread that slept comes later than the others.
+  double bandwidth = 0;     ///< Bytes per second between memory and all cores together. 0: not a limit.
+  std::size_t cache = 0;    ///< Bytes of the last-level cache. What it holds takes nothing of the bandwidth.
 };
-/// Returns a machine with this many cores like those of this machine. Measures a meeting of two threads here and adds
-/// 0.1 µs for each further thread. The bandwidth and the cache are those of this machine, so give those of the other
-/// machine if they are known. Throws Error as thread_count does (docs/how_to/many_cores.md).
+/// Returns a machine with this many cores like those of this machine. Measures how two threads meet here. Each
+/// further thread adds 0.1 µs. The bandwidth and the cache are those of
+/// this machine, so give those of the other machine if they are known. Throws Error as thread_count does
+/// (docs/how_to/many_cores.md).
 TeamMachine team_machine(int threads);
 
 /// The predicted time of the calls of an op, or of work outside of players: "(optimizer)", "(batches)", "(rest)". In
@@ -67,7 +71,8 @@ class TeamProfile {
   /// Forgets the times so far, which were a warm-up. What the cache holds stays.
   void forget();
   const TeamMachine& machine() const;
-  /// Returns the work so far by op and module. Time after the last step of a play, update or note does not count.
+  /// Returns the work so far by op and module. If the same step was executed several times, times are means. Time after
+  /// the last step of a play, update or note does not count.
   std::vector<TeamWork> works() const;
 
  private:

@@ -14,8 +14,8 @@ void add_team(CLI::App& command, TeamArguments& arguments) {
                                     "Predict the time on a machine with this many cores, and what keeps them idle")
                              ->check(CLI::Range(1, most_threads));
   add_option(command, "--meeting", arguments.meeting,
-             "The time from the beginning of a parallel loop to the work of the other threads, such as 2us (default: "
-             "measured for two threads, and 0.1us for each further thread)")
+             "The time from the beginning of a parallel loop on two threads to the work of the other one, such as 2us "
+             "(default: measured). Each further thread adds 0.1us")
       ->needs(threads);
   add_option(command, "--memory-bandwidth", arguments.bandwidth,
              "Between memory and all cores together, such as 40GB (default: measured with the cores of this machine)")
@@ -64,6 +64,8 @@ nlohmann::ordered_json prediction_json(const TeamPrediction& prediction, bool by
                                  {"speed_up", prediction.speed_up()},
                                  {"efficiency", prediction.efficiency()},
                                  {"meeting_us", 1e6 * machine.meeting},
+                                 {"waking_us", 1e6 * machine.waking},
+                                 {"rising_us", 1e6 * machine.rising},
                                  {"memory_gbytes_per_s", machine.bandwidth / 1e9},
                                  {"cache_bytes", machine.cache}};
   const auto each = static_cast<double>(prediction.repetitions);

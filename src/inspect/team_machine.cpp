@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/threads/activity.hpp"
+#include "base/threads/team.hpp"
 #include "base/threads/threads.hpp"
 #include "xtape/array.hpp"
 #include "xtape/team_profile.hpp"
@@ -18,24 +19,50 @@ namespace {
 /// operation (Schweizer, Besta, Hoefler, 2015, Evaluating the cost of atomic operations on modern architectures).
 constexpr double meeting_per_thread = 1e-7;
 
-/// Returns the shortest time in which two threads begin a loop together and end it. Other programs make it longer.
-double meeting_of_two() {
-  constexpr int meetings = 500;
-  double shortest = 1;  // unless two threads never meet, because there is only one core
-  const auto member = [](const void* context, int /*worker*/) {
-    auto& arrived = *static_cast<std::atomic<int>*>(const_cast<void*>(context));
-    ++arrived;
+/// How long two threads take to work together.
+struct TwoThreads {
+  double together = 0;  // seconds from the beginning of a loop to its end, or 1 if they never met
+  double opening = 0;   // of these, the seconds until the caller has begun
+};
+
+/// Returns the shortest times of so many loops, with a pause of `pause` seconds before each of them. Other programs
+/// make them longer.
+TwoThreads shortest_of(int loops, double pause) {
+  struct Loop {
+    std::atomic<int> arrived{0};
+    double begun = 0;
+  };
+  const auto member = [](const void* context, int worker) {
+    auto& loop = *static_cast<Loop*>(const_cast<void*>(context));
+    if (worker == 0) loop.begun = seconds_now();
+    ++loop.arrived;
     const double patience = seconds_now() + 1e-3;  // the helper may never come if other programs use its core
-    while (arrived < 2 && seconds_now() < patience) {
+    while (loop.arrived < 2 && seconds_now() < patience) {
     }
   };
-  for (int i = 0; i < meetings; ++i) {
-    std::atomic<int> arrived{0};
+  TwoThreads shortest{1, 1};
+  for (int i = 0; i < loops; ++i) {
+    for (const double end = seconds_now() + pause; seconds_now() < end;) {
+    }
+    Loop loop;
     const double start = seconds_now();
-    run_team(2, &arrived, member);
-    if (arrived == 2) shortest = std::min(shortest, seconds_now() - start);
+    run_team(2, &loop, member);
+    if (loop.arrived < 2) continue;
+    shortest.together = std::min(shortest.together, seconds_now() - start);
+    shortest.opening = std::min(shortest.opening, loop.begun - start);
   }
-  return shortest < 1 ? shortest : 1e-6;
+  return shortest;
+}
+
+/// Sets how the threads of a machine meet.
+void measure_meetings(TeamMachine& machine) {
+  constexpr double longest = 1;  // a machine of one core has no meeting
+  const TwoThreads awake = shortest_of(500, 0), asleep = shortest_of(50, 3 * seconds_awake);
+  machine.meeting = awake.together < longest ? awake.together : 1e-6;
+  machine.meeting_each = meeting_per_thread;
+  if (asleep.together == longest) return;
+  machine.waking = std::max(0.0, asleep.opening - awake.opening);
+  machine.rising = std::max(0.0, asleep.together - machine.meeting - machine.waking);
 }
 
 /// Returns the bytes per second at which all cores read one array and write another. A written line is read first.
@@ -75,7 +102,7 @@ TeamMachine team_machine(int threads) {
   machine.threads = thread_count(threads);
   machine.cache = cache_here();
   machine.bandwidth = bandwidth_here(machine.cache);
-  machine.meeting = meeting_of_two() + meeting_per_thread * std::max(0, threads - 2);
+  measure_meetings(machine);
   return machine;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -32,6 +33,10 @@ Loss largest_loss(const TeamWork& work, int threads) {
   const std::vector<Loss> losses = losses_of(work, threads);
   return *std::ranges::max_element(losses, {}, &Loss::seconds);
 }
+
+Meetings meetings_of(const TeamMachine& machine) {
+  return {machine.threads, machine.meeting, machine.meeting_each, machine.waking, machine.rising};
+}
 }  // namespace
 
 const char* TeamWork::cause(int threads) const {
@@ -53,8 +58,52 @@ TeamWork& TeamWork::operator+=(const TeamWork& other) {
   return *this;
 }
 
+namespace {
+/// A step of a plan, or a kind of work outside of players.
+struct Step {
+  /// Executions with the same regions and pieces.
+  struct Same {
+    WorkTimes times;
+    double traffic;  // bytes of all executions
+  };
+  std::string op, module;
+  std::vector<Same> executions = {};
+
+  void add(WorkTimes times, double traffic) {
+    for (Same& same : executions)
+      if (same.times.add(times)) {
+        same.traffic += traffic;
+        return;
+      }
+    executions.push_back({std::move(times), traffic});
+  }
+};
+
+/// Returns the work of executions. Each takes as long as the team computes, but at least until memory has moved the
+/// bytes. Whether stalls for memory are part of the measured pieces or not: both happen at the same time.
+TeamWork work_of(const Step::Same& same, const TeamMachine& machine) {
+  const TeamTimes times = times_of(same.times, meetings_of(machine));
+  const auto calls = static_cast<double>(same.times.executions);
+  const double from_memory = machine.bandwidth > 0 ? same.traffic / calls / machine.bandwidth : 0;
+  const double seconds = std::max(times.seconds, from_memory);
+  return {.op = {},
+          .module = {},
+          .calls = same.times.executions,
+          .seconds = calls * seconds,
+          .work = calls * times.work,
+          .serial = calls * times.serial,
+          .few = calls * times.few,
+          .uneven = calls * times.uneven,
+          .meetings = calls * times.meetings,
+          .memory = calls * (seconds - times.seconds),
+          .traffic = same.traffic,
+          .loops = same.times.executions * times.regions,
+          .pieces = same.times.executions * times.pieces};
+}
+}  // namespace
+
 struct TeamProfile::Data : SimulatedTeam {
-  explicit Data(const TeamMachine& of) : SimulatedTeam(of.threads, of.meeting), machine(of), cache(of.cache) {}
+  explicit Data(const TeamMachine& of) : SimulatedTeam(meetings_of(of)), machine(of), cache(of.cache) {}
 
   void touched(const void* address, std::size_t bytes, bool written) override {
     if (machine.bandwidth == 0) return;
@@ -64,72 +113,72 @@ struct TeamProfile::Data : SimulatedTeam {
 
   void played(const Plan& plan, std::size_t step) override {
     if (!taken) taken = take();
-    std::vector<TeamWork*>& of_plan = works_of[&plan];
-    const auto is_of = [](const Plan::Step& each, const TeamWork* work) {
-      return each.op == work->op && each.module == work->module;
+    std::vector<Step>& of_plan = steps_of[&plan];
+    const auto is_of = [](const Plan::Step& each, const Step& of) {
+      return each.op == of.op && each.module == of.module;
     };
     if (step >= of_plan.size() || !is_of(plan.steps[step], of_plan[step])) {  // new, or where another plan was before
+      std::ranges::move(of_plan, std::back_inserter(ended));
       of_plan.clear();
-      for (const Plan::Step& each : plan.steps) of_plan.push_back(&work_of(each.op, each.module));
+      for (const Plan::Step& each : plan.steps) of_plan.push_back({each.op, each.module});
     }
-    add(*of_plan[step]);
+    add(of_plan[step]);
   }
 
   void worked(const char* what) override {
     if (!taken) taken = take();
-    add(work_of(what, ""));
+    Step& step = outside[what];
+    step.op = what;
+    add(step);
   }
 
   void forget() override {
-    works.clear();
-    works_of.clear();
+    steps_of.clear();
+    outside.clear();
+    ended.clear();
     taken.reset();
     moved = 0;
     restart();
   }
 
-  TeamWork& work_of(const std::string& op, const std::string& module) {
-    TeamWork& work = works[{op, module}];
-    work.op = op;
-    work.module = module;
-    return work;
-  }
-
-  /// Adds a call. It takes as long as the team computes, but at least until memory has moved the bytes. Whether stalls
-  /// for memory are part of the measured pieces or not: both happen at the same time.
-  void add(TeamWork& work) {
-    const TeamTimes times = *taken;
-    const double bytes = std::exchange(moved, 0);
-    const double seconds = machine.bandwidth > 0 ? std::max(times.seconds, bytes / machine.bandwidth) : times.seconds;
-    work += {.op = {},
-             .module = {},
-             .calls = 1,
-             .seconds = seconds,
-             .work = times.work,
-             .serial = times.serial,
-             .few = times.few,
-             .uneven = times.uneven,
-             .meetings = times.meetings,
-             .memory = seconds - times.seconds,
-             .traffic = bytes,
-             .loops = times.regions,
-             .pieces = times.pieces};
+  void add(Step& step) {
+    step.add(std::move(*taken), std::exchange(moved, 0));
     taken.reset();
     restart();
   }
 
+  std::vector<TeamWork> works() const {
+    std::map<std::pair<std::string, std::string>, TeamWork> by_name;
+    const auto add = [&](const Step& step) {
+      for (const Step::Same& same : step.executions) {
+        TeamWork& work = by_name[{step.op, step.module}];
+        work.op = step.op;
+        work.module = step.module;
+        work += work_of(same, machine);
+      }
+    };
+    std::ranges::for_each(ended, add);
+    for (const auto& [plan, steps] : steps_of) std::ranges::for_each(steps, add);
+    for (const auto& [name, step] : outside) add(step);
+    std::vector<TeamWork> all;
+    for (const auto& [name, work] : by_name) all.push_back(work);
+    return all;
+  }
+
   TeamMachine machine;
   CacheModel cache;
-  std::optional<TeamTimes> taken;  // the times of the work that ends with the next call of add
+  std::optional<WorkTimes> taken;  // the work that ends with the next call of add
   double moved = 0;                // bytes of this work
-  std::map<std::pair<std::string, std::string>, TeamWork> works;
-  std::map<const Plan*, std::vector<TeamWork*>> works_of;  // by step
+  std::map<const Plan*, std::vector<Step>> steps_of;
+  std::map<std::string, Step> outside;  // work outside of players
+  std::vector<Step> ended;              // of plans that no longer exist
 };
 
 TeamProfile::TeamProfile(const TeamMachine& machine)
     : data_([&] {
         const auto valid = [](double number) { return number >= 0 && std::isfinite(number); };
-        if (machine.threads < 1 || !valid(machine.meeting) || !valid(machine.bandwidth))
+        if (machine.threads < 1 || !valid(machine.meeting) || !valid(machine.meeting_each) || !valid(machine.waking) ||
+            !valid(machine.rising) || !valid(machine.bandwidth))
           throw Error("a team must have threads, and a meeting and a bandwidth of at least 0");
         return std::make_unique<Data>(machine);
       }()) {}
@@ -145,9 +194,7 @@ const TeamMachine& TeamProfile::machine() const {
   return data_->machine;
 }
 std::vector<TeamWork> TeamProfile::works() const {
-  std::vector<TeamWork> works;
-  for (const auto& [name, work] : data_->works) works.push_back(work);
-  return works;
+  return data_->works();
 }
 
 // Predictions.
@@ -194,7 +241,7 @@ std::ostream& operator<<(std::ostream& out, const TeamPrediction& prediction) {
   number(1e3 * prediction.one, 0, 3) << " ms on one: ";
   number(prediction.speed_up(), 0, 2) << " times as fast, efficiency ";
   number(prediction.efficiency(), 0, 2) << "\n";
-  number(1e6 * machine.meeting, 0, 2) << " us per meeting, ";
+  number(1e6 * meetings_of(machine).of(machine.threads), 0, 2) << " us per meeting, ";
   number(machine.bandwidth / 1e9, 0, 1) << " GB/s, cache " << (machine.cache >> 20) << " MiB\n";
   out << "   lost        ms    1 thread   loops  pieces  why\n";
   for (std::size_t i = 0; i < std::min(shown, prediction.works.size()); ++i) {

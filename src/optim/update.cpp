@@ -97,10 +97,15 @@ template void Optimizer::Data::update_piece(const Piece&, float*, const float*, 
 template void Optimizer::Data::update_piece(const Piece&, double*, const double*, const PieceMoments&) const;
 
 void Optimizer::Data::note_update(SimulatedTeam& team, const PieceGradients& gradients) const {
+  const auto bytes_of = [&](std::size_t i) {
+    return static_cast<std::size_t>(pieces_[i].count) * size_of(dtype(pieces_[i]));
+  };
+  for (std::size_t i = 0; i < pieces_.size(); ++i)  // for the norm
+    if (gradients[i] != nullptr) team.touched(gradients[i], bytes_of(i), false);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (gradients[i] == nullptr) continue;
     const Piece& piece = pieces_[i];
-    const std::size_t size = size_of(dtype(piece)), bytes = static_cast<std::size_t>(piece.count) * size;
+    const std::size_t size = size_of(dtype(piece)), bytes = bytes_of(i);
     const auto* weight = static_cast<const std::byte*>(weights_[piece.weight].value.data());
     team.touched(gradients[i], bytes, false);
     team.touched(weight + static_cast<std::size_t>(piece.begin) * size, bytes, true);

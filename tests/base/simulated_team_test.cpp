@@ -24,22 +24,37 @@ double time_of(const Ranges& ranges, int threads, double meeting = 0) {
     pieces.insert(pieces.end(), range.begin(), range.end());
     ends.push_back(pieces.size());
   }
-  return makespan(pieces, ends, threads, meeting);
+  std::vector<double> begins(static_cast<std::size_t>(threads), meeting);
+  begins[0] = 0;
+  return makespan(pieces, ends, begins);
 }
 
 /// A team that keeps what it measures.
 class Measuring : public SimulatedTeam {
  public:
-  using SimulatedTeam::SimulatedTeam;
+  explicit Measuring(int threads, double meeting = 0) : SimulatedTeam({.threads = threads, .meeting = meeting}) {}
   void touched(const void* /*address*/, std::size_t /*bytes*/, bool /*written*/) override {}
   void played(const Plan& /*plan*/, std::size_t /*step*/) override {}
   void worked(const char* /*what*/) override {
-    times += take();
+    last = take();
+    times += times_of(last, meetings());
     restart();
   }
   void forget() override { restart(); }
   TeamTimes times = {};
+  WorkTimes last = {};
 };
+
+/// A region in which all threads are awake, executed once.
+RegionTimes region_of(const Ranges& ranges, int threads) {
+  RegionTimes region{.shortest = {}, .ends = {}, .all = 0, .threads = threads, .awake = threads};
+  for (const std::vector<double>& range : ranges) {
+    region.shortest.insert(region.shortest.end(), range.begin(), range.end());
+    region.ends.push_back(region.shortest.size());
+    for (const double piece : range) region.all += piece;
+  }
+  return region;
+}
 
 void check_sum(const TeamTimes& times, double threads) {
   CHECK(times.seconds == doctest::Approx(times.work / threads + times.serial * (threads - 1) / threads + times.few +
@@ -139,14 +154,9 @@ TEST_CASE("a simulated team does everything on the calling thread, and loops wit
 
 TEST_CASE("a team loses time by few pieces, uneven pieces and meetings") {
   const auto times = [](const Ranges& ranges, int threads, int team, double meeting) {
-    std::vector<double> pieces;
-    std::vector<std::size_t> ends;
-    for (const std::vector<double>& range : ranges) {
-      pieces.insert(pieces.end(), range.begin(), range.end());
-      ends.push_back(pieces.size());
-    }
-    const TeamTimes found = times_of_region(pieces, ends, threads, team, meeting);
-    CHECK(found.pieces == std::ssize(pieces));
+    const RegionTimes region = region_of(ranges, threads);
+    const TeamTimes found = times_of(region, 1, {.threads = team, .meeting = meeting});
+    CHECK(found.pieces == std::ssize(region.shortest));
     check_sum(found, team);
     return found;
   };
@@ -166,6 +176,56 @@ TEST_CASE("a team loses time by few pieces, uneven pieces and meetings") {
   CHECK(late.uneven == 0);
   const TeamTimes narrow = times({{3}, {3}}, 2, 6, 0);  // a loop that uses two of six threads: 3 seconds instead of 1
   CHECK(narrow.few == 2);
+}
+
+TEST_CASE("a piece that was slow once is not slow in the mean execution, but the work is that of all executions") {
+  WorkTimes work{{region_of({{2, 2}, {2, 6}}, 2)}, 1};
+  CHECK(work.add({{region_of({{2, 2}, {8, 2}}, 2)}, 3}));
+  CHECK(work.executions == 2);
+  const TeamTimes found = times_of(work, {.threads = 2});
+  CHECK(found.serial == 2);
+  CHECK(found.work == 15);   // (12 + 1 + 14 + 3) / 2
+  CHECK(found.uneven == 0);  // the shortest times are equal
+  CHECK(found.seconds == 2 + 13.0 / 2);
+  check_sum(found, 2);
+  CHECK(!work.add({{region_of({{2, 2, 2}, {2}}, 2)}, 1}));  // other ranges
+  CHECK(!work.add({{region_of({{2, 2}, {2, 2}}, 3)}, 1}));
+  CHECK(!work.add({{}, 1}));
+  CHECK(work.executions == 2);
+}
+
+TEST_CASE("threads that sleep are woken one after the other, and come later") {
+  RegionTimes region = region_of({{8}, {8}, {8}, {8}}, 4);
+  Meetings meetings{.threads = 64, .meeting = 0.5, .each = 0.25, .waking = 0.25, .rising = 3};
+  CHECK(times_of(region, 1, meetings).seconds == 9);  // a meeting of four threads takes 0.5 + 2 * 0.25
+  meetings.threads = 4;
+  region.awake = 2;  // the caller takes half a second for two threads; the last one begins at 1 + 0.5 + 3
+  const TeamTimes found = times_of(region, 1, meetings);
+  CHECK(found.seconds == 12.5);
+  CHECK(found.meetings == 4.5);
+  check_sum(found, 4);
+}
+
+TEST_CASE("threads sleep that had no work for a while, because of serial code or loops of few pieces") {
+  Measuring team(8);
+  const auto awake = [&](std::int64_t pieces) {
+    parallel_each(8, pieces, [](std::int64_t) {});
+    team.worked("");
+    return team.last.regions.at(0).awake;
+  };
+  const auto all_awake = [&](std::int64_t pieces) {
+    while (awake(pieces) < pieces) {  // until nothing disturbs this thread between two loops
+    }
+  };
+  all_awake(8);
+  spin();
+  CHECK(awake(3) == 1);  // the caller
+  all_awake(3);
+  CHECK(awake(8) <= 3);  // the others have slept on
+  all_awake(8);
+  parallel_each(8, 2, spin);
+  team.worked("");
+  CHECK(awake(8) <= 2);
 }
 
 TEST_CASE("a simulated team measures loops and the code between them") {

@@ -68,7 +68,7 @@ assert {"einsum", "optimizer", "memory"} <= names and any(step["args"]["module"]
 expect 0 "^[0-9.]+ ms on 16 threads, [0-9.]+ ms on one: [0-9.]+ times as fast, efficiency [0-9.]+$" "" \
   profile "$recipe" "${small[@]}" --steps 2 --as-if-threads 16
 holds "a prediction names ops and what keeps the threads idle" grep -qE " %  .*(serial code|too few pieces|uneven pieces|meetings|memory) \([0-9]+ %\)$" out
-expect 0 "^2.50 us per meeting, 40.0 GB/s, cache 8 MiB$" "" \
+expect 0 "^2.60 us per meeting, 40.0 GB/s, cache 8 MiB$" "" \
   profile "$recipe" "${small[@]}" --steps 1 --as-if-threads 3 --meeting 2.5us --memory-bandwidth 40GB --cache 8MiB
 expect 0 '"site": "h.0.mlp.c_fc"' "" profile "$recipe" "${small[@]}" --steps 2 --as-if-threads 64 --sites --json
 holds "the rows of a prediction add up" python3 -c '

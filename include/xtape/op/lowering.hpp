@@ -88,6 +88,9 @@ struct Lowering {
   struct RunCost {
     std::function<double(const OpCall&)> flops = {};  ///< Additions and multiplications. If empty, they do not count.
     bool picks = false;  ///< Whether it reads at most as many elements of input 0 as it writes. For Plan::Step::bytes.
+    /// The index of an input. If a run writes over another input, it changes only as many elements as this input has.
+    /// -1: all elements.
+    int part = -1;
   };
 
   // The implementation of the op: at most one of these four. If there is none, the player uses `expand`.

@@ -1,6 +1,7 @@
 /// A team of any number of threads, simulated by one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,14 +27,47 @@ struct TeamTimes {
   TeamTimes& operator+=(const TeamTimes& other);
 };
 
-/// Returns the seconds until a team has executed all pieces. `ends` has the index after the last piece of each range.
-/// Worker w takes pieces of range w (modulo the number of ranges), then of the ranges after it. Worker 0 begins at
-/// once, the others after `meeting` seconds. The worker that is free first takes the next piece.
-double makespan(std::span<const double> pieces, std::span<const std::size_t> ends, int threads, double meeting);
+/// What the times of parallel regions depend on beside the speed of a core.
+struct Meetings {
+  int threads = 1;
+  double meeting = 0;  ///< Seconds from the opening of a region to the first piece of a helper that is awake.
+  double each = 0;     ///< Seconds by which a third, fourth … thread of the region makes this longer.
+  double waking = 0;   ///< Seconds in which the caller wakes a helper that sleeps. It wakes one after the other.
+  double rising = 0;   ///< Seconds by which such a helper comes later than one that is awake.
 
-/// Returns the times of a region on `threads` of the `team` threads, whose pieces and ranges are those of makespan.
-TeamTimes times_of_region(std::span<const double> pieces, std::span<const std::size_t> ends, int threads, int team,
-                          double meeting);
+  /// Returns the seconds of a meeting of this many threads.
+  double of(int count) const { return meeting + each * std::max(0, count - 2); }
+};
+
+/// The seconds of the pieces of a parallel region, range after range, in all its executions.
+struct RegionTimes {
+  std::vector<double> shortest;   ///< Per piece: its shortest time.
+  std::vector<std::size_t> ends;  ///< Per range: the index after its last piece.
+  double all = 0;                 ///< The sum of the times of all pieces in all executions.
+  int threads = 1;                ///< Threads for which the region is divided.
+  int awake = 1;                  ///< The largest number of these that did not sleep when it began.
+};
+
+/// What a thread has executed some times, always in the same regions and pieces.
+struct WorkTimes {
+  std::vector<RegionTimes> regions;
+  double serial = 0;  ///< The seconds outside of regions in all executions.
+  std::int64_t executions = 1;
+
+  /// Adds executions of the same work. Returns false if `other` has other regions or pieces.
+  bool add(const WorkTimes& other);
+};
+
+/// Returns the seconds until a team has executed all pieces. `ends` has the index after the last piece of each range.
+/// Worker w begins at begins[w]. It takes pieces of range w (modulo the number of ranges), then of the ranges after it.
+/// The worker that is free first takes the next piece.
+double makespan(std::span<const double> pieces, std::span<const std::size_t> ends, std::span<const double> begins);
+
+/// Returns the times of a mean execution of a region. The pieces relate to each other as their shortest times do:
+/// whatever disturbs a piece on this machine does not disturb the same piece of every execution.
+TeamTimes times_of(const RegionTimes& region, std::int64_t executions, const Meetings& meetings);
+/// Returns the times of a mean execution of work.
+TeamTimes times_of(const WorkTimes& work, const Meetings& meetings);
 
 /// While this object exists, the calling thread executes the parallel regions that it opens alone, range after range,
 /// with the piece sizes and worker numbers of a real team. It measures the pieces and computes how long the team would
@@ -43,8 +77,7 @@ TeamTimes times_of_region(std::span<const double> pieces, std::span<const std::s
 /// Derived classes learn what the thread has done. They attribute the time since the last call to it.
 class SimulatedTeam {
  public:
-  /// `meeting` is the time from the opening of a region to the first piece of a helper, in seconds.
-  SimulatedTeam(int threads, double meeting);
+  explicit SimulatedTeam(const Meetings& meetings);
   SimulatedTeam(const SimulatedTeam&) = delete;
   SimulatedTeam& operator=(const SimulatedTeam&) = delete;
   virtual ~SimulatedTeam();
@@ -61,17 +94,17 @@ class SimulatedTeam {
   /// Forgets what was measured so far: it was a warm-up.
   virtual void forget() = 0;
 
-  int threads() const { return threads_; }
+  const Meetings& meetings() const { return meetings_; }
 
   // The regions, for run_pieces and run_each.
-  void run_pieces(int threads, const Division& division, const void* context,
+  void run_pieces(const Division& division, const void* context,
                   void (*body)(const void* context, std::int64_t begin, std::int64_t finish, std::int64_t worker));
   void run_each(int threads, std::int64_t count, const void* context,
                 void (*body)(const void* context, std::int64_t index));
 
  protected:
-  /// Returns the times since the end of the last call of restart().
-  TeamTimes take();
+  /// Returns the work since the end of the last call of restart().
+  WorkTimes take();
   /// Begins to measure. What has passed since the last take() does not count.
   void restart();
 
@@ -79,17 +112,18 @@ class SimulatedTeam {
   /// Returns the seconds of the thread on a clock that stands still while the system runs other threads on its core.
   double now();
   void begin_region();
+  void add_serial(double seconds);
   void end_piece();
   void end_range() { ends_.push_back(pieces_.size()); }
   void end_region(int threads);
 
-  int threads_;
-  double meeting_;
+  Meetings meetings_;
   SimulatedTeam* outer_;
-  TeamTimes times_ = {};
+  WorkTimes work_ = {};
   double wall_, processor_;        // the two clocks when they were compared last
   double waited_ = 0;              // seconds in which the system ran other threads
-  double last_;                    // when the serial code began that is not in times_ yet, or the current piece
+  double last_;                    // when the serial code began that is not in work_ yet, or the current piece
+  std::vector<double> idle_;       // per worker: the seconds of the team since it had work
   std::vector<double> pieces_;     // the seconds of each piece of the region
   std::vector<std::size_t> ends_;  // of each range of the region
 };

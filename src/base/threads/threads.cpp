@@ -38,7 +38,7 @@ void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void*
   const std::int64_t grains = ceiling(count, grain);
   if (threads <= 1 || grains <= 1 || is_alone()) return body(context, 0, count, 0);
   const Division division(threads, count, grains, grain);
-  if (SimulatedTeam* team = SimulatedTeam::current()) return team->run_pieces(threads, division, context, body);
+  if (SimulatedTeam* team = SimulatedTeam::current()) return team->run_pieces(division, context, body);
   Range* const ranges = memory_of_ranges(threads);
   for (std::int64_t i = 0; i < division.ranges; ++i) {
     ranges[i].next = division.begin(i);

@@ -127,6 +127,7 @@ Op reduction_op(const char* name, const char* doc) {
     return record_call(tape, self, {inputs[0], cast(inputs[1], Dtype::int64), inputs[2]}, attributes);
   };
   op.lowering.overwrites = {0};
+  op.lowering.cost.part = 2;
   return op;
 }
 

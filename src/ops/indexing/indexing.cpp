@@ -166,6 +166,7 @@ Op adjoint_op(const char* name, const char* doc) {
   op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
   op.attributes = axis_attribute();
   op.lowering.overwrites = {0};
+  op.lowering.cost.part = 2;
   return op;
 }
 

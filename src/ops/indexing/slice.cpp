@@ -178,7 +178,8 @@ const Op& update_slice_op() {
                        },
                    .overwrites = {0},
                    .layouts = {.any_in = true, .any_out = true},
-                   .dtypes = {.any = true}}};
+                   .dtypes = {.any = true},
+                   .cost = {.part = 1}}};
   return entry;
 }
 

@@ -164,7 +164,7 @@ const Op& cache_op() {
       .batch = batch_cache,
       .record = record_cache,
       .differentiable = false,
-      .lowering = {.kernel = cache_kernel, .overwrites = {1}, .dtypes = {.any = true}}};
+      .lowering = {.kernel = cache_kernel, .overwrites = {1}, .dtypes = {.any = true}, .cost = {.part = 0}}};
   return entry;
 }
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/threads/simulated_team.hpp"
@@ -17,19 +18,29 @@ inline void note_step(SimulatedTeam& team, const Plan& plan, const PlannedProgra
                       const std::vector<void*>& addresses) {
   const PlannedStep& of = planned.steps[step];
   const Node& node = planned.program->node(of.node);
-  std::size_t written = 0;
-  for (const ValueType& type : planned.types_of(of)) written += bytes_of(type);
+  const Lowering::RunCost& cost = node.op->lowering.cost;
+  const auto input_bytes = [&](std::size_t i) {
+    return bytes_of(planned.program->type(of.is_copy() ? of.copied : node.inputs[i]));
+  };
   const auto touch = [&](std::size_t operand, std::size_t bytes, bool writes) {
     const BufferRef& ref = planned.operands[operand];
     const std::size_t held = planned.buffers[ref.buffer].bytes - static_cast<std::size_t>(ref.byte_offset);
     team.touched(addresses[operand], std::min(bytes, held), writes);
   };
+  bool in_part = false;  // whether an input is changed in part
+  std::size_t written = 0;
+  for (const ValueType& type : planned.types_of(of)) written += bytes_of(type);
+  const std::size_t output = of.first + of.inputs;
   for (std::size_t i = 0; i < of.inputs; ++i) {
-    const ValueId value = of.is_copy() ? of.copied : node.inputs[i];
-    const std::size_t bytes = bytes_of(planned.program->type(value));
-    touch(of.first + i, i == 0 && node.op->lowering.cost.picks ? std::min(bytes, written) : bytes, false);
+    const bool overwritten = of.outputs == 1 && addresses[of.first + i] == addresses[output];
+    if (overwritten && !of.is_copy() && cost.part >= 0 && std::cmp_not_equal(i, cost.part))
+      in_part = true;
+    else
+      touch(of.first + i, i == 0 && cost.picks ? std::min(input_bytes(i), written) : input_bytes(i), false);
   }
-  for (std::size_t i = 0; i < of.outputs; ++i) touch(of.first + of.inputs + i, bytes_of(planned.types_of(of)[i]), true);
+  for (std::size_t i = 0; i < of.outputs; ++i)
+    touch(output + i, in_part ? input_bytes(static_cast<std::size_t>(cost.part)) : bytes_of(planned.types_of(of)[i]),
+          true);
   team.played(plan, step);
 }
 
