@@ -3,6 +3,7 @@
 // Prints GFLOP/s of the best of many short rounds, and the percentage of the peak.
 //
 // usage: products [--only NAME[,NAME]] [--threads N[,N]]
+//        products [--only NAME[,NAME]] --as-if-threads N[,N], which predicts the efficiency of so many threads
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/threads/simulated_team.hpp"
 #include "base/threads/threads.hpp"
 #include "bench.hpp"
 #include "dense_call.hpp"
@@ -108,27 +110,68 @@ struct Speed {
   double product = 0, peak = 0;  // operations a second
 };
 
-Speed measure(const Size& size, bool a_turned, bool b_turned, int threads, const void* a, const void* b, void* c) {
-  const ValueType of_a{Dtype::float32, a_turned ? Shape{size.k, size.m} : Shape{size.m, size.k}};
-  const ValueType of_b{Dtype::float32, b_turned ? Shape{size.n, size.k} : Shape{size.k, size.n}};
-  const std::string equation = std::string(a_turned ? "km" : "mk") + "," + (b_turned ? "nk" : "kn") + "->mn";
-  const DenseCall call({of_a, of_b}, {{Dtype::float32, {size.m, size.n}}}, {{"equation", equation}}, threads);
-  const Kernel product = kernels().make("einsum", call.form());
-  Array scratch(Dtype::boolean, {static_cast<std::int64_t>(product.scratch_bytes)});
-  const void* const in[] = {a, b};
-  void* const out[] = {c};
-  const KernelArguments arguments{in, out, scratch.data()};
+/// A team whose time follows from what one thread measures.
+class Team : public SimulatedTeam {
+ public:
+  explicit Team(int threads) : SimulatedTeam({.threads = threads, .meeting = 6e-7, .each = 1e-7}) {}
+  void touched(const void* /*address*/, std::size_t /*bytes*/, bool /*written*/) override {}
+  void played(const Plan& /*plan*/, std::size_t /*step*/) override {}
+  void worked(const char* /*what*/) override {
+    WorkTimes times = take();
+    if (!work_.add(times)) work_ = std::move(times);
+    restart();
+  }
+  void forget() override { restart(); }
+  /// Returns the seconds of a call of `work`.
+  template <class Work>
+  double time_of(const Work& work) {
+    constexpr int rounds = 8;
+    for (int i = 0; i <= rounds; ++i) {
+      restart();
+      work();
+      if (i > 0) worked("");
+    }
+    return xtape::times_of(work_, meetings()).seconds;
+  }
+
+ private:
+  WorkTimes work_ = {};
+};
+
+/// A product A·B, A·Bᵀ or Aᵀ·B.
+class Multiplication {
+ public:
+  Multiplication(const Size& size, bool a_turned, bool b_turned, int threads) {
+    const ValueType of_a{Dtype::float32, a_turned ? Shape{size.k, size.m} : Shape{size.m, size.k}};
+    const ValueType of_b{Dtype::float32, b_turned ? Shape{size.n, size.k} : Shape{size.k, size.n}};
+    const std::string equation = std::string(a_turned ? "km" : "mk") + "," + (b_turned ? "nk" : "kn") + "->mn";
+    const DenseCall call({of_a, of_b}, {{Dtype::float32, {size.m, size.n}}}, {{"equation", equation}}, threads);
+    kernel_ = kernels().make("einsum", call.form());
+    scratch_ = Array(Dtype::boolean, {static_cast<std::int64_t>(kernel_.scratch_bytes)});
+  }
+  void run(const void* a, const void* b, void* c) {
+    const void* const in[] = {a, b};
+    void* const out[] = {c};
+    kernel_.run({in, out, scratch_.data()});
+  }
+
+ private:
+  Kernel kernel_;
+  Array scratch_;
+};
+
+Speed measure(const Size& size, Multiplication& product, int threads, const void* a, const void* b, void* c) {
   const double work = 2 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
   constexpr double least_work = 3e7, least_seconds = 0.2;
   constexpr int least_rounds = 5;
   const int runs = std::max(1, static_cast<int>(least_work * threads / work));
   Speed best;
   double spent = 0;
-  product.run(arguments);
+  product.run(a, b, c);
   for (int round = 0; round < least_rounds || spent < least_seconds; ++round) {
     best.peak = std::max(best.peak, peak_once(threads));
     const double start = seconds();
-    for (int i = 0; i < runs; ++i) product.run(arguments);
+    for (int i = 0; i < runs; ++i) product.run(a, b, c);
     const double time = seconds() - start;
     best.product = std::max(best.product, work * runs / time);
     spent += time;
@@ -136,7 +179,7 @@ Speed measure(const Size& size, bool a_turned, bool b_turned, int threads, const
   return best;
 }
 
-void measure(const Size& size, int threads) {
+void measure(const Size& size, int threads, bool as_if) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-1, 1);
   const auto drawn = [&](std::int64_t count) {
@@ -150,12 +193,23 @@ void measure(const Size& size, int threads) {
   double peak = 0;
   std::array<double, 3> speeds{};
   for (const std::size_t order : {0u, 1u, 2u}) {
-    const Speed speed = measure(size, order == 2, order == 1, threads, a.data(), b.data(), c.data());
+    const auto time = [&](int count) {
+      Multiplication product(size, order == 2, order == 1, count);
+      return Team(count).time_of([&] { product.run(a.data(), b.data(), c.data()); });
+    };
+    if (as_if) {
+      std::printf(" %5.2f", time(1) / time(threads) / threads);
+      continue;
+    }
+    Multiplication product(size, order == 2, order == 1, threads);
+    const Speed speed = measure(size, product, threads, a.data(), b.data(), c.data());
     speeds[order] = speed.product;
     peak = std::max(peak, speed.peak);
   }
-  std::printf(" %7.1f", peak * 1e-9);
-  for (const double speed : speeds) std::printf(" %6.1f %3.0f%%", speed * 1e-9, 100 * speed / peak);
+  if (!as_if) {
+    std::printf(" %7.1f", peak * 1e-9);
+    for (const double speed : speeds) std::printf(" %6.1f %3.0f%%", speed * 1e-9, 100 * speed / peak);
+  }
   std::printf("\n");
   std::fflush(stdout);
 }
@@ -169,18 +223,23 @@ std::vector<std::string> parts_of(const std::string& words) {
 
 void run(int count, char** arguments) {
   std::vector<std::string> only, threads{"1", "2"};
+  bool as_if = false;
   for (int i = 1; i < count; i += 2) {
     const std::string word = arguments[i];
-    if (i + 1 == count || (word != "--only" && word != "--threads"))
-      throw Error("usage: products [--only NAME[,NAME]] [--threads N[,N]]");
+    as_if |= word == "--as-if-threads";
+    if (i + 1 == count || (word != "--only" && word != "--threads" && word != "--as-if-threads"))
+      throw Error("the usage is at the top of tests/bench/products.cpp");
     (word == "--only" ? only : threads) = parts_of(arguments[i + 1]);
   }
-  std::printf("%-14s %5s %6s %5s %8s %7s %11s %11s %11s\n", "workload", "m", "n", "k", "threads", "peak", "A B", "A Bt",
-              "At B");
+  if (as_if)
+    std::printf("%-14s %5s %6s %5s %8s %5s %5s %5s\n", "workload", "m", "n", "k", "threads", "A B", "A Bt", "At B");
+  else
+    std::printf("%-14s %5s %6s %5s %8s %7s %11s %11s %11s\n", "workload", "m", "n", "k", "threads", "peak", "A B",
+                "A Bt", "At B");
   for (const std::string& number : threads)
     for (const Size& size : sizes)
       if (only.empty() || std::find(only.begin(), only.end(), size.workload) != only.end())
-        measure(size, std::max(1, std::atoi(number.c_str())));
+        measure(size, std::max(1, std::atoi(number.c_str())), as_if);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "kernels/products/tile_tasks.hpp"
 #include "matrices.hpp"
 #include "random_layouts.hpp"
 
@@ -257,6 +258,35 @@ TEST_CASE("an axis label that appears twice in an operand selects its diagonal")
       for (std::size_t j = 0; j < 2; ++j) sum += a[i * 8 + j] * b[j * 4 + k];
       CHECK(c[i * 4 + k] == sum);
     }
+}
+
+TEST_CASE("tiles are divided so that many threads have equal work") {
+  for (const int threads : {8, 16, 24, 64, 96})
+    for (const std::int64_t bands : {19, 55, 147, 600})
+      for (const std::int64_t panels : {12, 36, 48, 96, 1571}) {
+        const TiledProducts tiles{
+            .products = 1, .bands = bands, .panels = panels, .threads = threads, .most_panels = 8, .panel_cost = 1};
+        const TileTasks tasks = tiles.best({bands, std::min<std::int64_t>(8, panels)});
+        CAPTURE(threads);
+        CAPTURE(bands);
+        CAPTURE(panels);
+        CAPTURE(tasks.bands);
+        CAPTURE(tasks.panels);
+        CHECK(tasks.panels <= 8);
+        const auto ceiling = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+        const std::int64_t count = ceiling(bands, tasks.bands) * ceiling(panels, tasks.panels);
+        const auto most =
+            static_cast<double>(ceiling(count, threads) * tasks.bands * tasks.panels);  // tiles of a thread
+        CHECK(most <= 1.3 * static_cast<double>(bands * panels) / threads);
+      }
+}
+
+TEST_CASE("the usual division of tiles stays if its tasks are equal shares") {
+  const TiledProducts tiles{
+      .products = 1, .bands = 64, .panels = 32, .threads = 2, .most_panels = 32, .panel_cost = 0.25};
+  const TileTasks tasks = tiles.best({8, 16});
+  CHECK(tasks.bands == 8);
+  CHECK(tasks.panels == 16);
 }
 
 TEST_CASE("float32 products are near float64, with the same bits on any number of threads") {

@@ -4,6 +4,7 @@
 #include "base/threads/threads.hpp"
 #include "kernels/products/gemm.hpp"
 #include "kernels/products/tile_operands.hpp"
+#include "kernels/products/tile_tasks.hpp"
 #include "kernels/table/scratch.hpp"
 
 namespace xtape {
@@ -16,6 +17,7 @@ constexpr std::int64_t usual_tasks = 8, tasks_a_thread = 3;  // the division int
 constexpr std::int64_t products_apart = 16;  // of so many products, and two a thread, each task computes a whole one
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
 constexpr std::size_t most_bytes_each = 1 << 20;   // bytes of b that each thread reads
+constexpr std::int64_t most_row_bytes = 1 << 20;   // bytes of the rows that tasks by columns share
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task packs its own columns
 constexpr std::int64_t few_panels = 8;             // panels of a task with all rows, to fit the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
@@ -44,12 +46,14 @@ class Tiles {
                                                          static_cast<double>(plan.k) / worth_a_task);
     const std::int64_t tasks = std::max(usual_tasks, tasks_a_thread * plan.threads);
     if (!prepared()) {
+      // Tasks by columns pack their own panels, so only the rows that they share must fit the second-level cache.
       const auto part_bytes = static_cast<std::int64_t>(sizeof(Part)) * together();
       const std::int64_t most_panels = std::max(group_panels, most_tile_bytes / (operands_.panel_size() * part_bytes));
-      stage_panels_ = ceiling(panels, ceiling(panels, most_panels));
-      const std::int64_t left = shares_left() ? bands * operands_.band_size() : 0;
-      const std::int64_t block_bytes = (operands_.panel_size() * stage_panels_ + left) * part_bytes;
-      stage_blocks_ = std::clamp<std::int64_t>(most_tile_bytes / block_bytes, 1, stage_blocks_);
+      if (!by_columns()) stage_panels_ = ceiling(panels, ceiling(panels, most_panels));
+      const std::int64_t left = by_columns() || shares_left() ? bands * operands_.band_size() : 0;
+      const std::int64_t right = by_columns() ? 0 : operands_.panel_size() * stage_panels_;
+      const std::int64_t most = by_columns() ? most_row_bytes : most_tile_bytes;
+      stage_blocks_ = std::clamp<std::int64_t>(most / ((left + right) * part_bytes), 1, stage_blocks_);
     }
     if (by_columns()) {
       const std::int64_t all_panels = panels * plan.outer.count();
@@ -59,6 +63,7 @@ class Tiles {
       const bool all_busy = plan.threads == 1 || all_panels / columns_ >= 2 * plan.threads;
       row_groups_ = all_busy ? 1 : std::clamp<std::int64_t>(std::min(tasks, worth) / all_panels, 1, ceiling(bands, 4));
       group_bands_ = ceiling(bands, row_groups_);
+      divide_better();
       stays_in_place_ = may_stay && bands > 1 && bands <= bands_in_place && operands_.stays_in_cache();
       return;
     }
@@ -71,6 +76,7 @@ class Tiles {
     group_bands_ = ceiling(bands, row_groups_);
     columns_ =
         ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted / (row_groups_ * together())));
+    divide_better();
   }
 
   /// Whether b is packed before the runs.
@@ -128,6 +134,23 @@ class Tiles {
   }
 
  private:
+  /// Divides the tiles in another way if threads would wait for others.
+  void divide_better() {
+    if (plan_.threads == 1 || whole_products()) return;
+    constexpr double reads_panel = 0.25, packs_panel = 1;
+    const std::int64_t bands = operands_.bands().count;
+    const TiledProducts tiles{.products = together(),
+                              .bands = bands,
+                              .panels = stage_panels_,
+                              .threads = plan_.threads,
+                              .most_panels = by_columns() ? few_panels : group_panels,
+                              .panel_cost = by_columns() ? packs_panel : reads_panel};
+    const TileTasks tasks = tiles.best({group_bands_, columns_});
+    columns_ = tasks.panels;
+    row_groups_ = ceiling(bands, tasks.bands);
+    group_bands_ = ceiling(bands, row_groups_);
+  }
+
   struct Arrays {
     const void *a, *b;
     Sum* c;
