@@ -43,6 +43,7 @@ ArrayView shard_of(const Array& array, std::int64_t shard) {
 
 int main(int argc, char** argv) try {
   const std::shared_ptr<Communicator> ranks = mpi_communicator();
+  share_cores(ranks);
   const int steps = argc > 2 ? std::atoi(argv[2]) : 100;
   if (argc > 3 || steps < 1) throw Error("usage: train_distributed [TEXT [STEPS]]");
   const TextSplit split = split_text(text_of(argc, argv), 0.9);

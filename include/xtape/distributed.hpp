@@ -16,6 +16,10 @@
 
 namespace xtape {
 
+/// Makes the part of its host's cores that belongs to this rank the default number of threads of this process, for all
+/// that it does, such as loading a model. All ranks must call this function together, before other threads use xtape.
+void share_cores(const std::shared_ptr<Communicator>& communicator);
+
 struct DistributedOptions {
   OptimizerOptions optimizer = {};                  ///< The optimizer of weights that no group matches.
   std::int64_t shards = 1;                          ///< The number of parts that the batch of an update is split into.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "xtape/distributed.hpp"
 #include "xtape/mpi.hpp"
 
 namespace xtape::cli {
@@ -83,6 +84,7 @@ std::shared_ptr<Communicator> ranks(const RankArguments& arguments) {
   options.late = end_late;
   options.shared_memory = shared == nullptr || std::string(shared) != "0";
   all_ranks = mpi->communicator(options);
+  share_cores(all_ranks);
   const std::vector<std::shared_ptr<std::byte>> parts = all_ranks->share(1);
   printed = *std::ranges::find_if(parts, [](const auto& part) { return part != nullptr; });
   return all_ranks;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/messages/wording.hpp"
+#include "xtape/distributed.hpp"
 #include "xtape/trace.hpp"
 
 namespace xtape::ranks {
@@ -172,3 +173,13 @@ int threads_of(RankGroup& group, int asked) {
 }
 
 }  // namespace xtape::ranks
+
+namespace xtape {
+
+void share_cores(const std::shared_ptr<Communicator>& communicator) {
+  ranks::RankGroup group(communicator);
+  const int own = ranks::threads_of(group, 0);
+  if (own > 0) limit_default_threads(own, "its part of the cores that the ranks of its host share");
+}
+
+}  // namespace xtape

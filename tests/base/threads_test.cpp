@@ -219,6 +219,21 @@ TEST_CASE("threads that call at the same time have teams of their own") {
   CHECK(right == 200);
 }
 
+TEST_CASE("a process that shares its cores has fewer threads by default" * needs_no_sanitizer()) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    limit_default_threads(1, "others");
+    limit_default_threads(most_threads, "more than before");
+    const int before = default_threads().count;
+    std::_Exit(before == 1 && thread_count() == 1 && thread_count(2) == 2 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("a forked process has helpers of its own" * needs_no_sanitizer() * needs_no_emulator()) {
   CHECK(counted(3, 100) == 100);
   const pid_t child = fork();

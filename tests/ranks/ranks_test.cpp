@@ -1,9 +1,14 @@
 // The order in which shards are added, the pieces of gradients, and what ranks agree on.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
+#include "base/threads/threads.hpp"
+#include "needs.hpp"
 #include "ranks/gradient_sum.hpp"
 #include "ranks/rank_group.hpp"
 #include "ranks/shard_tree.hpp"
@@ -241,4 +246,24 @@ TEST_CASE("ranks share the cores of their own host only, and a rank may ask for 
     if (hosts == std::vector<int>{0, 1})
       for (const int count : found) CHECK(count == std::min(most, here.count()));
   }
+}
+
+TEST_CASE("a rank shares the cores of its host in all that its process does" * needs_no_sanitizer() *
+          needs_no_emulator()) {
+  const UsableCores here = usable_cores();
+  const int own = std::min(default_threads().count, ranks::divided_cores({here, here})[0]);
+  const pid_t child = fork();  // a process of its own, because the choice is that of the process
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    run_ranks({0, 0}, [](const std::shared_ptr<Communicator>& communicator) {
+      if (communicator->rank() == 0) return share_cores(communicator);
+      ranks::RankGroup other(communicator);
+      ranks::threads_of(other, 0);
+    });
+    std::_Exit(thread_count() == own ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }

@@ -178,9 +178,20 @@ ThreadChoice chosen_threads(const char* variable, const UsableCores& usable) {
   return {count, "OMP_NUM_THREADS"};
 }
 
-const ThreadChoice& default_threads() {
-  static const ThreadChoice chosen = chosen_threads(std::getenv("OMP_NUM_THREADS"), usable_cores());
+namespace {
+ThreadChoice& choice_of_process() {
+  static ThreadChoice chosen = chosen_threads(std::getenv("OMP_NUM_THREADS"), usable_cores());
   return chosen;
+}
+}  // namespace
+
+const ThreadChoice& default_threads() {
+  return choice_of_process();
+}
+
+void limit_default_threads(int count, const std::string& reason) {
+  ThreadChoice& chosen = choice_of_process();
+  if (count < chosen.count) chosen = {count, reason};
 }
 
 }  // namespace xtape

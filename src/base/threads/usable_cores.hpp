@@ -42,7 +42,11 @@ struct ThreadChoice {
 /// most_threads.
 ThreadChoice chosen_threads(const char* variable, const UsableCores& usable);
 
-/// Returns the choice for this process. The first call decides for the whole process.
+/// Returns the choice for this process: that of the first call, or the last limit.
 const ThreadChoice& default_threads();
+
+/// Limits the choice for this process, which shares its cores with others, to `count` threads. No other thread may call
+/// default_threads() or thread_count() at the same time.
+void limit_default_threads(int count, const std::string& reason);
 
 }  // namespace xtape
