@@ -31,6 +31,12 @@ struct DistributedOptions {
   Bits bits = Bits::usual;  ///< Whether muon's products have the same bits on every processor.
 };
 
+/// Gradients that a rank sends together.
+struct SentGradients {
+  double after = 1;  ///< The part of the time of a play after which they are complete.
+  std::int64_t bytes = 0;
+};
+
 /// Gaussian noise that an update adds once to the sums of gradients, for any number of ranks. (seed, weight, element,
 /// update) determine the noise of each element.
 struct GradientNoise {
@@ -83,6 +89,9 @@ class DistributedOptimizer {
   double update(double rate, double scale = 1, double clip = 0, const GradientNoise& noise = {});
   /// Returns the seconds spent waiting for other ranks since the last call.
   double take_waited();
+  /// Returns the gradients that ranks send together, and when they are complete. They belong to the player of the last
+  /// play, which must exist and have PlayerOptions::profile.
+  std::vector<SentGradients> sendings() const;
 
   /// The bytes of gradients: those of a play, partial sums over shards, and data from other ranks.
   std::size_t gradient_bytes() const;

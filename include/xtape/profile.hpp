@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "xtape/distributed.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
@@ -23,11 +24,12 @@ struct TrainingProfile {
   std::vector<Step> steps;
   std::vector<Plan::Fusion> fusions;  ///< The fusions of the plan with the most plays.
   std::int64_t updates = 0;
-  double seconds = 0;              ///< The wall time of all updates.
-  double batch_seconds = 0;        ///< The part of `seconds` for making batches.
-  double optimizer_seconds = 0;    ///< The part of `seconds` for clipping and updating the weights.
-  std::int64_t shards = 1;         ///< The number of parts that the batch of an update is split into.
-  std::int64_t trained_bytes = 0;  ///< The bytes of the trained weights.
+  double seconds = 0;                   ///< The wall time of all updates.
+  double batch_seconds = 0;             ///< The part of `seconds` for making batches.
+  double optimizer_seconds = 0;         ///< The part of `seconds` for clipping and updating the weights.
+  std::int64_t shards = 1;              ///< The number of parts that the batch of an update is split into.
+  std::int64_t trained_bytes = 0;       ///< The bytes of the trained weights.
+  std::vector<SentGradients> sendings;  ///< All gradients of a play, in the order of sending.
 };
 
 /// Equal hosts, each with one rank, and the network between them.
@@ -40,12 +42,12 @@ struct HostNetwork {
 /// The expected time of an update on several hosts, in seconds. docs/how_to/distributed.md derives it.
 struct UpdatePrediction {
   double plays = 0;           ///< Forward and backward plays of the rank with the most shards.
-  double reduce_scatter = 0;  ///< Sending gradients, mostly during the plays.
+  double reduce_scatter = 0;  ///< Sending gradients.
+  double after_plays = 0;     ///< The part of the sending that lasts longer than the plays.
   double update = 0;          ///< The update of one rank's share of the weights.
   double all_gather = 0;      ///< Sending weights.
   double latencies = 0;
-  /// The complete update: max(plays, reduce_scatter plus the part of `plays` before the first gradients are sent), plus
-  /// all other terms.
+  /// The complete update: plays + after_plays + update + all_gather + latencies.
   double seconds = 0;
   double speed_up = 1;  ///< The speed-up over one rank.
 };

@@ -263,6 +263,10 @@ double DistributedOptimizer::take_waited() {
   return data_->group.take_waited();
 }
 
+std::vector<SentGradients> DistributedOptimizer::sendings() const {
+  return data_->arranged().sendings();
+}
+
 std::size_t DistributedOptimizer::gradient_bytes() const {
   return data_->gradients ? data_->gradients->bytes() : 0;
 }

@@ -366,6 +366,22 @@ void* GradientSum::sum(std::size_t index) {
   return place;
 }
 
+std::vector<SentGradients> GradientSum::sendings() const {
+  std::vector<double> until = play_.player->seconds();  // the end of each step
+  std::partial_sum(until.begin(), until.end(), until.begin());
+  const double all = until.empty() ? 0 : until.back();
+  std::vector<SentGradients> sendings;
+  for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
+    const std::int64_t last = play_.final_step[i];
+    SentGradients sending;
+    if (last < std::ssize(until) && all > 0) sending.after = last < 0 ? 0 : until[last] / all;
+    for (const std::size_t weight : layout_.buckets[i].weights)
+      sending.bytes += static_cast<std::int64_t>(weights_[weight].value.bytes());
+    sendings.push_back(sending);
+  }
+  return sendings;
+}
+
 std::size_t GradientSum::absent_bytes() const {
   return bytes() - resident_bytes(slots_.get(), static_cast<std::size_t>(slot_count_) * layout_.bytes);
 }

@@ -86,6 +86,8 @@ class GradientSum {
   Shards present(int rank) const;
   /// Sums piece `index`, which this rank owns, over all shards. Returns the address of the sum.
   void* sum(std::size_t index);
+  /// See DistributedOptimizer::sendings.
+  std::vector<SentGradients> sendings() const;
   std::size_t bytes() const;  ///< The total memory for gradients.
   /// The part of `bytes()` that is not resident yet, because nothing was written there.
   std::size_t absent_bytes() const;

@@ -82,6 +82,19 @@ for row in rows:
     parts = ("few_pieces_ms", "uneven_pieces_ms", "meetings_ms", "memory_ms")
     lost = 63 * row["serial_ms"] + 64 * sum(row[part] for part in parts)
     assert abs(lost - row["lost_ms"]) < 1e-6 * max(1, abs(lost)), row'
+expect 0 "expected on 2 hosts with 10Gbit and 0.05 ms: [0-9.]+ ms per update, [0-9.]+ times as fast as one$" "" \
+  profile "$recipe" "${small[@]}" --set batch.shards=2 --steps 2 --as-if-threads 4 --ranks 2
+expect 0 '"expected"' "" \
+  profile "$recipe" "${small[@]}" --set batch.shards=2 --steps 2 --as-if-threads 4 --ranks 2 --json --sites
+holds "the time on several hosts adds up, from the times of as many threads" python3 -c '
+import json
+found = json.load(open("out"))
+expected, update = found["expected"], [row["ms"] for row in found["rows"] if row.get("site") == "(optimizer)"]
+parts = ("plays_ms", "after_plays_ms", "update_ms", "all_gather_ms", "latencies_ms")
+assert abs(sum(expected[part] for part in parts) - expected["ms"]) < 1e-6 * expected["ms"]
+assert abs(expected["update_ms"] - update[0] / 2) < 1e-6 and expected["reduce_scatter_ms"] > 0
+assert abs(expected["plays_ms"] - (found["ms"] - update[0]) / 2) < 1e-6 * found["ms"]'
+expect 2 "" "3 ranks need at least as many shards" profile "$recipe" "${small[@]}" --as-if-threads 4 --ranks 3
 for number in 0 -1 4097; do
   expect 2 "" "--as-if-threads: .*1 to 4096" profile "$recipe" --as-if-threads $number
 done

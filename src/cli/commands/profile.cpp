@@ -34,11 +34,11 @@ struct ProfileArguments {
 void print_prediction(const UpdatePrediction& expected, const ProfileArguments& arguments) {
   std::printf(
       "expected on %d hosts with %s and %g ms: %.3f ms per update, %.2f times as fast as one\n"
-      "  forward and backward %.3f ms, reduce-scatter %.3f ms (most of it meanwhile), update %.3f ms,\n"
+      "  forward and backward %.3f ms, sending %.3f ms, of which %.3f ms afterwards, update %.3f ms,\n"
       "  all-gather %.3f ms, latencies %.3f ms\n",
       arguments.ranks, arguments.bandwidth.c_str(), arguments.latency, 1e3 * expected.seconds, expected.speed_up,
-      1e3 * expected.plays, 1e3 * expected.reduce_scatter, 1e3 * expected.update, 1e3 * expected.all_gather,
-      1e3 * expected.latencies);
+      1e3 * expected.plays, 1e3 * expected.reduce_scatter, 1e3 * expected.after_plays, 1e3 * expected.update,
+      1e3 * expected.all_gather, 1e3 * expected.latencies);
 }
 
 nlohmann::ordered_json json_of(const UpdatePrediction& expected, int ranks) {
@@ -47,6 +47,7 @@ nlohmann::ordered_json json_of(const UpdatePrediction& expected, int ranks) {
           {"speed_up", expected.speed_up},
           {"plays_ms", 1e3 * expected.plays},
           {"reduce_scatter_ms", 1e3 * expected.reduce_scatter},
+          {"after_plays_ms", 1e3 * expected.after_plays},
           {"update_ms", 1e3 * expected.update},
           {"all_gather_ms", 1e3 * expected.all_gather},
           {"latencies_ms", 1e3 * expected.latencies}};
@@ -171,14 +172,20 @@ Recipe recipe_of(const PlayArguments& play) {
   });
 }
 
-void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
-  const Recipe recipe = recipe_of(arguments.play);
+/// Returns the network of --ranks. Throws WrongInput if there are more ranks than shards.
+HostNetwork network_of(const ProfileArguments& arguments, const Recipe& recipe) {
   const HostNetwork network{std::max(1, arguments.ranks), bandwidth_of("--bandwidth", arguments.bandwidth),
                             arguments.latency / 1e3};
   if (network.ranks > recipe.trainer.shards)
     throw WrongInput(
         std::to_string(network.ranks) +
         " ranks need at least as many shards of a batch: --set batch.shards=" + std::to_string(network.ranks));
+  return network;
+}
+
+void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
+  const Recipe recipe = recipe_of(arguments.play);
+  const HostNetwork network = network_of(arguments, recipe);
   const TrainingProfile found = profile(recipe, arguments.steps, trace);
   const UpdatePrediction expected = predict_update(found, network);
   std::vector<Row> rows = rows_of(found, arguments.sites);
@@ -192,7 +199,6 @@ void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Tra
 
 /// Measures plays of a tape. First plays the tape equally often as a warm-up.
 void profile_play(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
-  if (arguments.ranks > 0) throw WrongInput("--ranks is for recipes: one play has no update");
   RecordedPlay play = play_of(arguments.play);
   play.options.profile = true;
   play.options.trace = trace;
@@ -218,13 +224,15 @@ void profile_play(const ProfileArguments& arguments, const std::shared_ptr<Trace
   print(found, rows, arguments, "play");
 }
 
-/// Measures the updates or plays with as many simulated threads as the machine has.
-std::unique_ptr<TeamProfile> profiled_as_if(const TeamMachine& machine, const ProfileArguments& arguments, Kind kind) {
+/// Measures the updates or plays with as many simulated threads as the machine has. `found` gets the profile of
+/// updates.
+std::unique_ptr<TeamProfile> profiled_as_if(const TeamMachine& machine, const ProfileArguments& arguments, Kind kind,
+                                            TrainingProfile& found) {
   PlayArguments of = arguments.play;
   of.threads = machine.threads;
   auto team = std::make_unique<TeamProfile>(machine);
   if (kind == Kind::recipe) {
-    profile(recipe_of(of), arguments.steps);
+    found = profile(recipe_of(of), arguments.steps);
     return team;
   }
   const RecordedPlay play = play_of(of);
@@ -237,22 +245,38 @@ std::unique_ptr<TeamProfile> profiled_as_if(const TeamMachine& machine, const Pr
   return team;
 }
 
+/// Returns the expected time of an update on several hosts, if `team` is the prediction for one of them.
+UpdatePrediction on_hosts(const TeamPrediction& team, TrainingProfile of, const HostNetwork& network) {
+  of.updates = 1;
+  of.seconds = team.seconds;
+  of.optimizer_seconds = 0;
+  for (const TeamWork& work : team.works)
+    if (work.op == "(optimizer)") of.optimizer_seconds = work.seconds;
+  return predict_update(of, network);
+}
+
 void predict_threads(const ProfileArguments& arguments, Kind kind) {
+  HostNetwork network;
+  if (arguments.ranks > 0) network = network_of(arguments, recipe_of(arguments.play));
   const TeamMachine machine = machine_of(arguments.team);  // measured before a team is simulated
-  const auto one = profiled_as_if(TeamMachine(), arguments, kind);
-  const auto team = profiled_as_if(machine, arguments, kind);
+  TrainingProfile of_one, of_team;
+  const auto one = profiled_as_if(TeamMachine(), arguments, kind, of_one);
+  const auto team = profiled_as_if(machine, arguments, kind, of_team);
   const TeamPrediction found = prediction(*one, *team, arguments.steps, arguments.sites);
-  if (arguments.json)
-    std::cout
-        << prediction_json(found, arguments.sites).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-        << '\n';
-  else
-    std::cout << found;
+  nlohmann::ordered_json json = prediction_json(found, arguments.sites);
+  if (!arguments.json) std::cout << found << std::flush;
+  if (arguments.ranks > 0) {
+    const UpdatePrediction expected = on_hosts(found, of_team, network);
+    json["expected"] = json_of(expected, arguments.ranks);
+    if (!arguments.json) print_prediction(expected, arguments);
+  }
+  if (arguments.json) std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
 void run(const ProfileArguments& arguments) {
   const auto trace = arguments.trace.empty() ? nullptr : std::make_shared<Trace>();
   const Kind kind = as_wrong_input([&] { return kind_of(arguments.play.what); });
+  if (arguments.ranks > 0 && kind != Kind::recipe) throw WrongInput("--ranks is for recipes: one play has no update");
   if (arguments.team.threads > 0) return predict_threads(arguments, kind);
   kind == Kind::recipe ? profile_recipe(arguments, trace) : profile_play(arguments, trace);
   if (trace) write_trace(*trace, arguments.trace);
@@ -279,7 +303,7 @@ void add_profile(CLI::App& program) {
              "Write when each step ran to this file, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
   add_team(command, arguments.team);
-  for (const char* other : {"--ranks", "--trace", "--threads"})
+  for (const char* other : {"--trace", "--threads"})
     command.get_option("--as-if-threads")->excludes(command.get_option(other));
 }
 

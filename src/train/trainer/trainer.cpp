@@ -132,6 +132,7 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
   profile.batch_seconds = d.plays.batch_seconds;
   profile.optimizer_seconds = d.optimizer_seconds;
   profile.shards = d.options.shards;
+  profile.sendings = d.optimizer.sendings();
   for (const Store::Entry& weight : d.optimizer.trained())
     profile.trained_bytes += static_cast<std::int64_t>(weight.value.bytes());
   return profile;
