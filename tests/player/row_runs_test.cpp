@@ -87,7 +87,7 @@ TEST_CASE("rows: recurrent layers have the bits of one thread, and their scans n
 }
 
 TEST_CASE("rows: bodies whose rows depend on other rows have the bits of one thread") {
-  const std::vector<std::pair<const char*, Cell>> cells = {
+  const std::vector<std::pair<std::string, Cell>> cells = {
       {"transposed",
        [](const Var& x, const Vars& s) {
          return Vars{tanh(transpose(s[0], {1, 0}) + x), s[0] * x};
@@ -122,16 +122,16 @@ TEST_CASE("rows: bodies whose rows depend on other rows have the bits of one thr
          return Vars{tanh(s[0] + x) * s[1], cos(s[1] - x) + slice(s[0], {0, 1}, {n, 2})};
        }},
   };
-  for (const auto& [name, cell] : cells)
+  for (const auto& each : cells)
     for (const std::int64_t axis : {0, 1}) {
-      CAPTURE(name);
+      CAPTURE(each.first);
       CAPTURE(axis);
       Tape tape;
       const Var x = given(tape, axis == 0 ? Shape{5, n, n} : Shape{n, 5, n}, 1);
       ScanOptions options;
       options.axis = axis;
-      const auto step = [&, cell = cell](const Vars& inputs, const Vars& states) {
-        const Vars next = cell(inputs[0], states);
+      const auto step = [&](const Vars& inputs, const Vars& states) {
+        const Vars next = each.second(inputs[0], states);
         return std::pair{Vars{next[0], next[1] * inputs[0]}, next};
       };
       const Scanned result = scan(step, {x}, {given(tape, {n, n}, 2), given(tape, {n, n}, 3)}, options);
