@@ -117,7 +117,11 @@ Value range(const Tuple& arguments) {
   const std::uint64_t count = steps_between(given[0], given[1], given[2]);
   if (count > longest) throw Error("the tuple would have more than " + std::to_string(longest) + " elements");
   Tuple integers;
-  for (std::uint64_t i = 0; i < count; ++i) integers.emplace_back(given[0] + static_cast<std::int64_t>(i) * given[2]);
+  std::int64_t next = given[0];
+  for (std::uint64_t i = 0; i < count; ++i) {
+    integers.emplace_back(next);
+    if (i + 1 < count) next += given[2];  // not beyond the last, which may overflow
+  }
   return integers;
 }
 
