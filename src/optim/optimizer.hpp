@@ -162,6 +162,7 @@ struct Optimizer::Data {
   void* moment(std::size_t kind, std::size_t piece) const { return moments_[piece][kind]; }
   /// Returns the first byte of the moments of a piece in an array of type(kind, weight), and their number of bytes.
   std::pair<std::size_t, std::size_t> moment_bytes(std::size_t kind, const Piece& piece) const;
+  const Array& scratch() const { return scratch_; }  ///< The memory of whole updates.
   /// Returns the number of updates of each weight: int64 [weights].
   const Array& updates() const { return updates_; }
   Array& updates() { return updates_; }

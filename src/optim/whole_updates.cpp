@@ -179,8 +179,8 @@ void Optimizer::Data::update_adafactor(const Piece& piece, T* weight, const T* g
   if (shape.size() < 2) {
     const Averages averages{1 - fresh, fresh};
     for (std::int64_t i = 0; i < width; ++i) {
-      const double scaled = static_cast<double>(gradient[i]) * step.scale;
-      averages.add(at(Moment::second)[i], scaled * scaled);
+      const double g = static_cast<double>(gradient[i]) * step.scale;
+      averages.add(at(Moment::second)[i], g * g);
     }
     factors[0] = 1;
   }

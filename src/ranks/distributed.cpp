@@ -279,8 +279,10 @@ std::size_t DistributedOptimizer::moment_bytes() const {
 
 std::size_t DistributedOptimizer::absent_bytes() const {
   std::size_t bytes = data_->gradients ? data_->gradients->absent_bytes() : 0;
-  data_->for_own_moments(
-      [&](const void* moment, std::size_t count) { bytes += count - resident_bytes(moment, count); });
+  const auto add = [&](const void* memory, std::size_t count) { bytes += count - resident_bytes(memory, count); };
+  data_->for_own_moments(add);
+  const Array& scratch = data_->optimizer().scratch();
+  add(scratch.data(), scratch.bytes());
   return bytes;
 }
 
