@@ -117,7 +117,14 @@ struct Recipe {
   std::int64_t batch_size = 0;    ///< Rows. 0: determined by batch_tokens.
   std::int64_t batch_tokens = 0;  ///< RowBatchesOptions::tokens.
   std::int64_t bucket = 2;        ///< RowBatchesOptions::bucket.
-  TrainerOptions trainer;         ///< Includes the seed and threads of the recipe.
+  /// A part of the training. What a stage does not say is 0, and as in the whole recipe.
+  struct Stage {
+    std::int64_t steps = 0;  ///< The number of updates. 0 in the last stage: the others of the training.
+    std::int64_t batch_size = 0, batch_tokens = 0, block_size = 0, max_length = 0;
+    std::vector<ScheduleOptions> schedule = {};  ///< One, whose steps count from the beginning of the stage, or none.
+  };
+  std::vector<Stage> stages;  ///< One after the other. Empty: the whole training is alike.
+  TrainerOptions trainer;     ///< Includes the seed and threads of the recipe.
   Trainer::FitOptions fit;
   /// Whether evaluations translate the validation split, or continue its prompts, to measure BLEU.
   bool measure_bleu = false;

@@ -147,7 +147,7 @@ class DataSplits {
   /// Creates the tokenizers from the training split alone, or loads them.
   Tokenizers make_tokenizers(const Recipe& recipe) const;
   /// Returns the recipe's batches. Evaluation batches come from the validation split or, with `on_test`, from the test
-  /// split. Throws Error if there is no test split.
+  /// split. Throws Error if there is no test split. The batches may refer to this object.
   std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
   /// For arrays from a CSV file, returns the inputs with the names of all their columns.
   const std::vector<ArrayInput>& inputs() const { return training_.arrays.inputs; }

@@ -68,8 +68,89 @@ Tokenizers DataSplits::make_tokenizers(const Recipe& recipe) const {
   return kind_of(recipe.data).tokenizers(recipe, training_);
 }
 
+namespace {
+/// The batches of the stages of a recipe. Evaluations have the largest batches of all stages.
+class StagedBatches final : public Batches {
+ public:
+  /// `make` returns the batches of a recipe. It must stay valid.
+  using Make = std::function<std::unique_ptr<Batches>(const Recipe&)>;
+  StagedBatches(const Recipe& recipe, Make make)
+      : recipe_(recipe), make_(std::move(make)), largest_(make_(with_largest(recipe))) {}
+
+  std::int64_t rows() const override { return largest_->rows(); }
+  std::int64_t columns() const override { return largest_->columns(); }
+  BatchArrays blank() const override { return largest_->blank(); }
+  std::uint64_t order() const override {
+    std::vector<std::uint64_t> numbers = {static_cast<std::uint64_t>(recipe_.trainer.accumulate)};
+    for (const Recipe::Stage& stage : recipe_.stages)
+      if (&stage != &recipe_.stages.back()) numbers.push_back(static_cast<std::uint64_t>(stage.steps));
+    return checksum_of(numbers.data(), numbers.size() * sizeof numbers[0]) >> 3 | 1;
+  }
+  void training(std::uint64_t index, BatchArrays& batch) const override {
+    const std::uint64_t first = enter(index);
+    now_->training(index - first, batch);
+  }
+  std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override {
+    const std::uint64_t first = enter(index);
+    return now_->training_place(index - first, array, row);
+  }
+  bool training_continues(std::uint64_t index) const override {
+    const std::uint64_t first = enter(index);
+    return now_->training_continues(index - first);
+  }
+  std::int64_t validation_batches() const override { return largest_->validation_batches(); }
+  void validation(std::int64_t index, BatchArrays& batch) const override { largest_->validation(index, batch); }
+  bool validation_continues(std::int64_t index) const override { return largest_->validation_continues(index); }
+  void validation_sample(std::uint64_t index, BatchArrays& batch) const override {
+    largest_->validation_sample(index, batch);
+  }
+
+ private:
+  static Recipe with_largest(Recipe recipe) {
+    for (const Recipe::Stage& stage : recipe.stages) {
+      recipe.batch_size = std::max(recipe.batch_size, stage.batch_size);
+      recipe.batch_tokens = std::max(recipe.batch_tokens, stage.batch_tokens);
+    }
+    return recipe;
+  }
+  /// Makes the batches of the stage of micro-batch `index`, and drops those of other stages. Returns the first
+  /// micro-batch of the stage.
+  std::uint64_t enter(std::uint64_t index) const {
+    std::size_t stage = 0;
+    std::uint64_t first = 0;
+    for (; stage + 1 < recipe_.stages.size(); ++stage) {
+      const auto end = first + static_cast<std::uint64_t>(recipe_.stages[stage].steps * recipe_.trainer.accumulate);
+      if (index < end) break;
+      first = end;
+    }
+    if (now_ && stage == stage_) return first;
+    Recipe recipe = recipe_;
+    const Recipe::Stage& own = recipe.stages[stage];
+    if (own.batch_size > 0) recipe.batch_size = own.batch_size;
+    if (own.batch_tokens > 0) recipe.batch_tokens = own.batch_tokens;
+    if (own.block_size > 0) recipe.data.block_size = own.block_size;
+    if (own.max_length > 0) recipe.data.max_length = own.max_length;
+    recipe.trainer.seed += 0x9E3779B9 * stage;  // another order of the rows than in the stages before
+    now_.reset();
+    now_ = make_(recipe);
+    stage_ = stage;
+    return first;
+  }
+
+  Recipe recipe_;
+  Make make_;
+  std::unique_ptr<Batches> largest_;
+  mutable std::unique_ptr<Batches> now_;  // of the stage `stage_`; only one thread uses batches
+  mutable std::size_t stage_ = 0;
+};
+}  // namespace
+
 std::unique_ptr<Batches> DataSplits::batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test) const {
-  return kind_of(recipe.data).batches(recipe, tokenizers, training_, evaluated(recipe.data, on_test));
+  const auto make = [this, tokenizers, on_test](const Recipe& of_stage) {
+    return kind_of(of_stage.data).batches(of_stage, tokenizers, training_, evaluated(of_stage.data, on_test));
+  };
+  if (recipe.stages.empty() || on_test) return make(recipe);
+  return std::make_unique<StagedBatches>(recipe, make);
 }
 
 PairTexts DataSplits::answers(const Recipe& recipe, bool on_test) const {

@@ -16,6 +16,7 @@ constexpr const char* of_model = "the run's weights belong to the model of its d
 constexpr const char* of_start = "it says how the run has begun";
 constexpr const char* of_tokens = "the run's weights belong to the tokens of its tokenizer";
 constexpr const char* of_data = "the run's weights and its position in the data belong to it";
+constexpr const char* of_stages = "they determine the run's position in the data: only 'steps' can make it longer";
 constexpr const char* of_seed = "it determines the order of the data and all random numbers of the run";
 
 void read_version(Section& root, const std::string& name, Recipe&) {
@@ -74,6 +75,8 @@ void read_tokenizer(Section& root, const std::string& name, Recipe& recipe) {
 }
 
 void need_epochs(const Section& root, const std::string& name, const Recipe& recipe, const char* what) {
+  if (!recipe.stages.empty())
+    root.fail(name, std::string(what) + "needs epochs, which a training in 'stages' does not have");
   if (!recipe.data.has_epochs())
     root.fail(name, std::string(what) +
                         "needs epochs, which this data does not have: rows, and "
@@ -142,6 +145,7 @@ void read_bits(Section& root, const std::string& name, Recipe& recipe) {
 void read_privacy(Section& root, const std::string& name, Recipe& recipe) {
   if (!root.has(name)) return;
   read_section(root.section(name), privacy_keys, recipe.trainer.privacy);
+  if (!recipe.stages.empty()) root.fail(name, "needs batches of one kind, and cannot be with 'stages'");
   if (!recipe.data.has_rows())
     root.fail(name, "protects rows, which data of kind 'text' does not have: documents, pairs and tables have them");
   if (recipe.batch_tokens > 0)
@@ -225,6 +229,8 @@ const Keys<Recipe> recipe_keys = {
       {"batch", "section", "", "the rows of an update", in_section(read_batch), needed},
       {"optimizer", "section", "", "the optimiser and its settings", in_section(read_optimizer), needed},
       {"steps", in_fit(&Trainer::FitOptions::steps), "the maximum number of updates: `\"steps\": 2000`", otherwise("")},
+      {"stages", "list of sections", "", "parts of the training with batches, lengths and schedules of their own",
+       read_stages, keeps(of_stages)},
       {"epochs", "integer, at least 0", "", "the maximum number of epochs, for data that has epochs", read_epochs},
       {"evaluate_every", "integer, `\"epoch\"`", "`0`; with `epochs` `\"epoch\"`",
        "updates between evaluations; there is always one at the end", read_evaluate_every},
@@ -244,7 +250,10 @@ const Keys<Recipe> recipe_keys = {
        "updates between the prints of `watch`; short: `--watch-every N`", Range{.low = 1}},
       {"keep", "integer, at least 1, `\"all\"`", "`2`", "checkpoints that are kept in addition to the best", read_keep},
       {"measure", "list of `\"bleu\"`, `\"exact_match\"`", "", "metrics of evaluations besides the loss", read_measure},
-      {"schedule", "section", "", "the learning rate as a function of the update", in_section(read_schedule), needed},
+      {"schedule", "section, list of sections", "",
+       "the learning rate as a function of the update; required unless "
+       "all `stages` have their own",
+       read_schedule},
       {"clip", in_trainer(&TrainerOptions::clip), "the global norm to which gradients are clipped",
        Bounds{.low = 0, .words = "at least 0: with 0, gradients are not clipped"}},
       {"updates", "list of sections", "", "several losses, which take turns, instead of the function `loss`",
@@ -295,6 +304,7 @@ const std::vector<KeyTable>& key_tables() {
                                  {"batch", batch_keys},
                                  {"optimizer", optimizer_keys},
                                  {"optimizer.groups", group_keys},
+                                 {"stages", stage_keys},
                                  {"schedule", schedule_keys},
                                  {"updates", update_keys},
                                  {"ema", ema_keys},

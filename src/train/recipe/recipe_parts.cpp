@@ -12,34 +12,6 @@
 
 namespace xtape::train {
 
-ScheduleOptions schedule_of(ScheduleOptions schedule, const TrainerOptions& options, const Hyper& hyper,
-                            std::int64_t epoch_batches) {
-  if (!options.schedule_width.empty())
-    schedule.width = model::integer_of_formula(options.schedule_width, hyper, "'schedule.width'");
-  if (schedule.steps > 0 || schedule.epochs == 0) return schedule;
-  if (epoch_batches == 0) throw Error("schedule: this data has no epochs; give its end as steps");
-  std::int64_t micro_batches = epoch_batches;
-  if (!checked_multiply(micro_batches, schedule.epochs)) throw Error("schedule: too many epochs");
-  schedule.steps = (micro_batches - 1) / options.accumulate + 1;
-  using Kind = ScheduleOptions::Kind;
-  const bool ends = schedule.kind == Kind::linear || schedule.kind == Kind::cosine;
-  if (ends && schedule.steps < schedule.warmup) {
-    const auto counted = [](std::int64_t count, const char* what) {
-      return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-    };
-    throw Error("schedule: " + counted(schedule.epochs, "epoch") + " of this data " +
-                (schedule.epochs == 1 ? "is " : "are ") + counted(schedule.steps, "update") + ", fewer than the " +
-                std::to_string(schedule.warmup) + " of schedule.warmup");
-  }
-  rate_at(schedule, 1);  // throws if another option of the schedule is wrong
-  return schedule;
-}
-
-bool has_end(const ScheduleOptions& options) {
-  using Kind = ScheduleOptions::Kind;
-  return options.kind == Kind::linear || options.kind == Kind::cosine || options.kind == Kind::exponential;
-}
-
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least = std::numeric_limits<double>::denorm_min();
@@ -79,20 +51,6 @@ void read_rate(Section& section, const std::string& name, OptimizerGroup& group)
 /// Returns a condition for the keys of some methods.
 auto is_one_of(const std::vector<MethodKind>& kinds) {
   return [kinds](const OptimizerOptions& options) { return std::ranges::count(kinds, options.kind) > 0; };
-}
-
-bool is_noam(const ScheduleOptions& options) {
-  return options.kind == ScheduleOptions::Kind::noam;
-}
-
-void read_warmup(Section& section, const std::string& name, ScheduleOptions& options) {
-  if (is_noam(options)) options.warmup = 4000;  // the published value
-  section.read(name, options.warmup);
-}
-
-/// An expression is read by read_schedule, because it belongs to the options of the trainer.
-void read_width(Section& section, const std::string& name, ScheduleOptions& options) {
-  if (!section.value(name).is_string()) section.read(name, options.width, {.low = 1});
 }
 
 void read_vocab(Section& section, const std::string& name, TokenizerSettings& settings) {
@@ -183,34 +141,6 @@ void read_optimizer(Section section, Recipe& recipe) {
     trainer.groups.push_back(std::move(group));
   }
   section.done();
-}
-
-const Keys<ScheduleOptions> schedule_keys = {
-    {{{"kind", &ScheduleOptions::kind, "the curve after the warm-up",
-       Names{"constant", "linear", "cosine", "exponential", "inverse_sqrt", "noam"}, needed},
-      {"rate", &ScheduleOptions::rate, "the rate after the warm-up; for `noam` a scale", at_least_0, needed},
-      {"warmup", "integer, at least 0", "`0`; `noam` `4000`", "updates of the warm-up", read_warmup}}},
-    {{{"final_rate", &ScheduleOptions::final_rate, "the learning rate at the end", at_least_0},
-      {"steps", &ScheduleOptions::steps, "the step of `final_rate`, at least `warmup`",
-       otherwise("the recipe's `steps`, or the end of its `epochs`")}},
-     "linear and cosine",
-     has_end},
-    {{{"width", "integer, at least 1, or an expression", "`512`", "the width of the model, such as `\"d_model\"`",
-       read_width}},
-     "noam",
-     is_noam}};
-
-void read_schedule(Section section, Recipe& recipe) {
-  ScheduleOptions& options = recipe.trainer.schedule;
-  options.steps = recipe.fit.steps;
-  read_section(section, schedule_keys, options);
-  if (is_noam(options) && section.value("width").is_string()) section.read("width", recipe.trainer.schedule_width);
-  if (options.steps == 0 && has_end(options)) options.epochs = recipe.fit.epochs;
-  try {
-    if (options.epochs == 0) rate_at(options, 1);
-  } catch (const Error& error) {
-    section.fail("", std::string("is wrong: ") + error.what());
-  }
 }
 
 namespace {

@@ -15,7 +15,7 @@ namespace xtape::train {
 ScheduleOptions schedule_of(ScheduleOptions schedule, const TrainerOptions& options, const Hyper& hyper,
                             std::int64_t epoch_batches);
 
-/// Returns whether the schedule ends at a step.
+/// Returns whether the schedule reaches its final rate at a step, and stays there.
 bool has_end(const ScheduleOptions& options);
 
 inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row length in a recipe, in tokens.
@@ -32,6 +32,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
 extern const Keys<WeightSource> start_keys;
 extern const Keys<TokenizerSettings> tokenizer_keys;
 extern const Keys<Recipe> batch_keys;
+extern const Keys<Recipe::Stage> stage_keys;
 extern const Keys<OptimizerOptions> optimizer_keys;
 extern const Keys<OptimizerGroup> group_keys;
 extern const Keys<ScheduleOptions> schedule_keys;
@@ -45,7 +46,10 @@ inline constexpr Bounds decays = {.low = 0, .high = 1, .words = "in [0, 1)"};
 /// the steps of the recipe, or with its epochs if it has no steps.
 void read_batch(Section section, Recipe& recipe);
 void read_optimizer(Section section, Recipe& recipe);
-void read_schedule(Section section, Recipe& recipe);
+/// Read values of the recipe `root`, whose batch and steps must already be read: stages, and a schedule or a list of
+/// them.
+void read_stages(Section& root, const std::string& name, Recipe& recipe);
+void read_schedule(Section& root, const std::string& name, Recipe& recipe);
 /// Reads the keys `updates`, which is `name`, and `simultaneous`. All other keys of the trainer must already be read.
 void read_updates(Section& root, const std::string& name, Recipe& recipe);
 

@@ -108,20 +108,20 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   std::error_code ignored;
   if (!error_not_utf8("", std::filesystem::absolute(directory, ignored).string()).empty())
     throw FileError("the path of a run must be UTF-8, because its files have it: " + escaped(directory));
-  train::DataSplits splits(recipe);
-  train::check_agreement(group, splits);
+  const auto splits = std::make_shared<train::DataSplits>(recipe);
+  train::check_agreement(group, *splits);
   std::unique_ptr<Batches> batches;
   if (group.rank() == 0) {
-    const train::Tokenizers tokenizers = splits.make_tokenizers(recipe);
-    batches = splits.batches(recipe, tokenizers);
-    train::write_run(recipe, tokenizers, *batches, splits.inputs(), directory);
+    const train::Tokenizers tokenizers = splits->make_tokenizers(recipe);
+    batches = splits->batches(recipe, tokenizers);
+    train::write_run(recipe, tokenizers, *batches, splits->inputs(), directory);
   }
   group.barrier();
   wait_for(directory, group);
   // The run uses its own copy of the definition from the start. Random numbers depend on the file and line of a call,
   // so they would differ after a resume if another copy had been used before.
   Run run = open(directory, {}, {}, communicator);
-  run.data_->splits = std::move(splits);  // kept, because a pipe can be read only once
+  run.data_->splits = splits;  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
   if (recipe.trainer.memory > 0) run.data_->make_first_trainer();
   return run;

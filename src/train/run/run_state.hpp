@@ -27,8 +27,9 @@ struct Run::Data {
   Recipe recipe;
   std::string own_recipe;  // the text of `recipe` without the settings of this process
   train::Tokenizers tokenizers;
-  std::optional<train::DataSplits> splits;  // empty until needed
-  std::unique_ptr<Batches> batches;         // null until needed
+  std::shared_ptr<train::DataSplits>
+      splits;                        // null until needed; must stay where it is, because batches may refer to it
+  std::unique_ptr<Batches> batches;  // null until needed
   std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::optional<Searcher> searcher;
@@ -44,7 +45,7 @@ struct Run::Data {
     return *batches;
   }
   const train::DataSplits& the_splits() {
-    if (!splits) splits.emplace(recipe);
+    if (!splits) splits = std::make_shared<train::DataSplits>(recipe);
     return *splits;
   }
   std::string checkpoints() const { return directory + "/" + train::checkpoints_folder; }

@@ -337,6 +337,8 @@ void Trainer::load(const std::string& path) {
       throw FileError("checkpoint " + path + " is of epoch " + std::to_string(epochs) +
                       ", which is too large to be valid");
   }
+  if (epoch_batches == 0 && state.epoch_batches == 0 && state.order != 0 && state.order != order)
+    throw FileError("checkpoint " + path + " is of other stages: their 'steps' and 'batch.accumulate' cannot change");
   state.epoch_batches = epoch_batches;
   state.order = order;
   Store carried;
