@@ -75,7 +75,8 @@ struct Recipe {
     /// The files of a split, read one after the other. Each entry has one file; for pairs, it can have two parallel
     /// files. Empty if the split has no files.
     using Files = std::vector<std::vector<std::string>>;
-    std::string kind;  ///< "text", "documents", "pairs", "table", "tags", "images" or "arrays".
+    /// "text", "documents", "chats", "preferences", "pairs", "table", "tags", "images" or "arrays".
+    std::string kind;
     Files training, validation, test;
     double split = 0.9;  ///< Without validation files: the share of the training data used for training.
     /// If above 0, this many rows at the end of the training data are held out for validation. `split` then has no
@@ -85,15 +86,22 @@ struct Recipe {
     bool consecutive = false;                         ///< For "text": see TextBatches.
     DocumentEnd separator = DocumentEnd::blank_line;  ///< For "documents".
     std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
-    std::vector<Column> columns;                      ///< For rows of texts. Columns without a name are skipped.
-    TableOptions table;                               ///< For "table" and "tags".
-    ImageOptions images;                              ///< For "images".
-    ImageResize resize;                               ///< For "images".
-    std::int64_t channels = 3;                        ///< For "images" in folders.
-    std::vector<ArrayInput> inputs;                   ///< For "arrays". Empty: all arrays of the file.
-    CsvOptions csv;                                   ///< For "arrays" in CSV files.
-    ReadOptions reading;                              ///< For all files.
-    std::int64_t max_length = 0;  ///< Rows with a longer text (in tokens) are not used for training. 0: no limit.
+    /// Files of JSON Lines: the field of each column, such as {"text", "content"}. Empty: other files.
+    std::vector<std::pair<std::string, std::string>> fields;
+    std::string
+        chat_template;  ///< For "chats" and "preferences": a file, or the name of an installed one. May be empty.
+    /// For "chats" and "preferences": the roles of the file, and what they are called in templates.
+    std::vector<std::pair<std::string, std::string>> roles;
+    std::int64_t pack = 0;           ///< For "documents" and "chats": see packed. 0: not packed.
+    std::vector<Column> columns;     ///< For rows of texts. Columns without a name are skipped.
+    TableOptions table;              ///< For "table" and "tags".
+    ImageOptions images;             ///< For "images".
+    ImageResize resize;              ///< For "images".
+    std::int64_t channels = 3;       ///< For "images" in folders.
+    std::vector<ArrayInput> inputs;  ///< For "arrays". Empty: all arrays of the file.
+    CsvOptions csv;                  ///< For "arrays" in CSV files.
+    ReadOptions reading;             ///< For all files.
+    std::int64_t max_length = 0;     ///< Rows with a longer text (in tokens) are not used for training. 0: no limit.
     /// The most tokens of a row, recorded in the recipe of a run. 0: determined from the data.
     std::int64_t longest_row = 0;
     bool has_pairs() const;

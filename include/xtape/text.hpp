@@ -154,8 +154,10 @@ TextSplit split_text(const std::string& text, double fraction);
 /// A column of a data set. Batches make arrays from it.
 struct Column {
   enum class Kind : std::uint8_t {
-    text,    ///< Input texts: int64 [b, t], the tokens from start to end, padded.
-    target,  ///< Output texts: "tokens" without the last token and "targets" without the first token, int64 [b, t].
+    text,  ///< Input texts: int64 [b, t], the tokens from start to end, padded.
+    /// Output texts: "tokens" without the last token and "targets" without the first token, int64 [b, t]. If `packed`,
+    /// also "positions" and "segments", int64 [b, t].
+    target,
     label,   ///< The index of a name in a list: int64 [b].
     number,  ///< Numbers: float32 [b], or [b, width].
     /// A label for each word of a text: int64 [b, t], aligned with its tokens. Other positions have ignored_target.
@@ -165,7 +167,15 @@ struct Column {
   Kind kind = Kind::text;
   std::int32_t pad = 0;    ///< The padding token of texts.
   std::int64_t width = 0;  ///< Numbers per row. 0: one number without an axis.
+  /// For targets: whether rows have several texts. A token has its position within its text, and the number of its text
+  /// within its row, from 0. Padding has position 0 and segment -1.
+  bool packed = false;
+  std::string prefix = {};  ///< For targets: what the names of their arrays begin with: "chosen_".
 };
+
+/// The names of the arrays of packed texts.
+inline constexpr const char* packed_positions = "positions";
+inline constexpr const char* packed_segments = "segments";
 
 /// Returns the name of a text for error messages: "line 3 of the source".
 using TextPlace = std::function<std::string(std::size_t row, std::size_t column)>;
@@ -176,8 +186,11 @@ struct DataRows {
   struct Cell {
     Tokens tokens;               ///< The tokens of a text or target. For a label, only its index.
     std::vector<float> numbers;  ///< For a column of numbers.
-    /// For a target: the number of given tokens at its start. The model does not predict them.
-    std::size_t prompt = 0;
+    /// For a target: which tokens are given, such as those of a prompt. The model does not predict them. Tokens after
+    /// the last element are not given.
+    std::vector<bool> given = {};
+    /// For a packed target: the indices at which its texts begin. Empty: one text.
+    std::vector<std::uint32_t> starts = {};
   };
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;    ///< One cell per column.
@@ -305,6 +318,12 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
 /// Makes rows of single texts for language models. Each text is a target. Errors are those of rows_of.
 DataRows documents_of(const std::vector<std::string>& texts, const Tokenizer& tokenizer, std::int64_t max_length = 0,
                       const std::string& prompt_end = "");
+
+/// Packs the texts of rows that have a single column, a target, into rows of at most `columns` tokens. A longer text is
+/// cut into several, which overlap by one token, so that no target is lost. Each text goes into the fullest row that
+/// has room for it, the longest texts first. The loss of a packed row is that of its texts if the model attends only to
+/// tokens of the same segment. Throws Error if `columns` is below 1, or if the rows have other columns.
+DataRows packed(DataRows rows, std::int64_t columns);
 
 /// Makes rows of pairs, with the columns "source" and "target". Throws Error if the numbers of sources and targets
 /// differ. Errors of rows_of propagate.

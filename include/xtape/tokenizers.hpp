@@ -48,6 +48,8 @@ class Tokenizer {
   virtual Tokens ends() const { return end() < 0 ? Tokens() : Tokens{end()}; }
   /// Whether prompts begin with `start`.
   virtual bool begins() const { return false; }
+  /// The token of a piece, an added token or a special token. -1 if there is none, or if the tokenizer has no pieces.
+  virtual std::int32_t token_of(const std::string& /*piece*/) const { return -1; }
 
   virtual std::string to_json() const = 0;  ///< The JSON that load_tokenizer reads.
   /// Returns the files that the tokenizer's JSON refers to. `stem` is the name of the JSON file without ".json".
@@ -198,8 +200,7 @@ class SentencePieceTokenizer : public Tokenizer {
   std::int32_t end() const override;
   Tokens ends() const override;
   bool begins() const override;
-  /// The token of a piece or an added token. -1 if there is none.
-  std::int32_t token_of(const std::string& piece) const;
+  std::int32_t token_of(const std::string& piece) const override;
   std::string to_json() const override;
   /// Returns one file, STEM.model, which contains the model.
   std::vector<TokenizerFile> files(const std::string& stem) const override;
@@ -245,8 +246,7 @@ class PublishedTokenizer : public Tokenizer {
   std::int32_t end() const override { return published_.end; }
   Tokens ends() const override { return published_.ends.empty() ? Tokenizer::ends() : published_.ends; }
   bool begins() const override { return published_.begins; }
-  /// The token of a piece or special token. -1 if there is none.
-  std::int32_t token_of(const std::string& piece) const;
+  std::int32_t token_of(const std::string& piece) const override;
   std::int32_t template_start() const;  ///< The special token that the template puts before a text. -1: none.
   std::int32_t template_end() const;    ///< The special token that the template puts after a text. -1: none.
   std::string to_json() const override;

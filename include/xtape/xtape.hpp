@@ -3,6 +3,7 @@
 
 #include "xtape/array_batches.hpp"
 #include "xtape/bleu.hpp"
+#include "xtape/chats.hpp"
 #include "xtape/core.hpp"
 #include "xtape/csv.hpp"
 #include "xtape/decode.hpp"

@@ -190,7 +190,7 @@ TEST_CASE("batches of too many tokens are errors, also if the product overflows"
     CHECK_THROWS_WITH_AS(TextBatches(counting(0, 50), counting(50, 40), options),
                          doctest::Contains("the limit is 2147483648 tokens"), Error);
   const DataRows pairs = {{{"source", Column::Kind::text}, {"target", Column::Kind::target}},
-                          {{{{2, 4, 3}, {}, 0}, {{2, 5, 3}, {}, 0}}}};
+                          {{{{2, 4, 3}, {}}, {{2, 5, 3}, {}}}}};
   CHECK(RowBatches(pairs, pairs, {.rows = INT64_MAX}).rows() == 1);  // there is only one row
   CHECK(RowBatches(pairs, pairs, {.tokens = INT64_MAX}).rows() == 1);
   CHECK_THROWS_WITH_AS(RowBatches(pairs, pairs, {.bucket = INT64_MAX}),

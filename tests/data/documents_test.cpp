@@ -29,7 +29,7 @@ TEST_CASE("texts get start and end tokens; empty and long texts are left out") {
   REQUIRE(rows.rows.size() == 1);
   CHECK(rows.columns.size() == 1);
   CHECK(rows.rows[0][0].tokens == Tokens{2, 4, 5, 3});
-  CHECK(rows.rows[0][0].prompt == 0);
+  CHECK(rows.rows[0][0].given.empty());
   CHECK(documents_of({"ab", "", "abcab"}, tokenizer).rows.size() == 2);
   CHECK_THROWS_WITH_AS(documents_of({"ab", "x"}, tokenizer), doctest::Contains("text 2: "), Error);
   CHECK_THROWS_WITH_AS(documents_of({"ab"}, CharacterTokenizer("ab")), doctest::Contains("no start and end tokens"),

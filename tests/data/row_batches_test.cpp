@@ -21,7 +21,7 @@ Tokens sentence(std::int32_t number, std::size_t length) {
 DataRows pairs(const std::vector<std::pair<Tokens, Tokens>>& all, std::int32_t source_pad = 0,
                std::int32_t target_pad = 0) {
   DataRows rows = {{{"source", Column::Kind::text, source_pad}, {"target", Column::Kind::target, target_pad}}, {}};
-  for (const auto& pair : all) rows.rows.push_back({{pair.first, {}, 0}, {pair.second, {}, 0}});
+  for (const auto& pair : all) rows.rows.push_back({{pair.first, {}}, {pair.second, {}}});
   return rows;
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("splits without pairs and sentences without end tokens are errors") {
   CHECK_THROWS_WITH_AS(RowBatches({}, some_pairs(3), {}), "the training split has no rows", Error);
   CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {}, {}), "the validation split has no rows", Error);
   CHECK_THROWS_AS(RowBatches(pairs({{{2}, {2, 3}}}), some_pairs(3), {}), Error);
-  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {{{"text", Column::Kind::target}}, {{{{2, 3}, {}, 0}}}}, {}),
+  CHECK_THROWS_WITH_AS(RowBatches(some_pairs(3), {{{"text", Column::Kind::target}}, {{{{2, 3}, {}}}}}, {}),
                        doctest::Contains("must have the same columns"), Error);
   CHECK_THROWS_WITH_AS(RowBatches({{{"text"}}, {{}}}, some_pairs(3), {}), "a row must have one cell for each column",
                        Error);
@@ -159,8 +159,8 @@ DataRows classified(bool numbers) {
   DataRows rows = {{{"tokens", Kind::text}, {"label", Kind::label}}, {}};
   if (numbers) rows.columns.push_back({"x", Kind::number, 0, 2});
   for (std::int32_t i = 0; i < 5; ++i) {
-    rows.rows.push_back({{sentence(10 + i, static_cast<std::size_t>(i) + 1), {}, 0}, {{i % 2}, {}, 0}});
-    if (numbers) rows.rows.back().push_back({{}, {static_cast<float>(i), -1}, 0});
+    rows.rows.push_back({{sentence(10 + i, static_cast<std::size_t>(i) + 1), {}}, {{i % 2}, {}}});
+    if (numbers) rows.rows.back().push_back({{}, {static_cast<float>(i), -1}});
   }
   return rows;
 }
@@ -192,10 +192,10 @@ TEST_CASE("batches of any columns have each row of their split once, and no othe
       DataRows rows = {{{"first", Kind::text}, {"second", kind}}, {}};
       for (std::int32_t i = 0; i < 50; ++i) {
         const Tokens text = sentence(10 + i, static_cast<std::size_t>(1 + i * 7 % 9));
-        DataRows::Cell second = {text, {}, 0};
-        if (kind == Kind::label) second = {{i % 3}, {}, 0};
-        if (kind == Kind::number) second = {{}, {1.0F}, 0};
-        rows.rows.push_back({{text, {}, 0}, second});
+        DataRows::Cell second = {text, {}};
+        if (kind == Kind::label) second = {{i % 3}, {}};
+        if (kind == Kind::number) second = {{}, {1.0F}};
+        rows.rows.push_back({{text, {}}, second});
       }
       const RowBatches batches(rows, rows, options);
       for (const bool training : {true, false}) {
@@ -226,7 +226,7 @@ TEST_CASE("numbers are floats") {
   CHECK(batch.at("x").as<float>()[0] == 4);
   // Rows of numbers alone all have the same length.
   DataRows numbers = {{{"y", Kind::number}}, {}};
-  for (int i = 0; i < 10; ++i) numbers.rows.push_back({{{}, {static_cast<float>(i)}, 0}});
+  for (int i = 0; i < 10; ++i) numbers.rows.push_back({{{}, {static_cast<float>(i)}}});
   const RowBatches alone(numbers, numbers, {.rows = 4, .seed = 2});
   CHECK(alone.epoch_batches() == 3);
   std::set<float> seen;

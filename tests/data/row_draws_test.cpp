@@ -15,7 +15,7 @@ namespace {
 DataRows numbered(int count) {
   DataRows rows = {{{"tokens", Column::Kind::text}, {"number", Column::Kind::number}}, {}};
   for (int i = 0; i < count; ++i)
-    rows.rows.push_back({{Tokens(static_cast<std::size_t>(2 + i % 5), 7), {}, 0}, {{}, {static_cast<float>(i)}, 0}});
+    rows.rows.push_back({{Tokens(static_cast<std::size_t>(2 + i % 5), 7), {}}, {{}, {static_cast<float>(i)}}});
   return rows;
 }
 

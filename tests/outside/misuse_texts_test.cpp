@@ -46,7 +46,7 @@ struct World {
     const std::size_t begin = byte_pairs.find("\"vocab\": {") + 9;
     return {folder.write("vocab.json", byte_pairs.substr(begin, byte_pairs.find('}', begin) + 1 - begin)), merges()};
   }
-  static DataRows rows() { return {{{"text", Column::Kind::target}}, {{{{2, 4, 3}, {}, 0}}, {{{2, 4, 5, 3}, {}, 0}}}}; }
+  static DataRows rows() { return {{{"text", Column::Kind::target}}, {{{{2, 4, 3}, {}}}, {{{2, 4, 5, 3}, {}}}}}; }
   static ArrayBatches array_batches() {
     const ArrayRows rows{{{"x", Array(Dtype::float32, {2})}}};
     return {rows, rows, {}};
@@ -183,6 +183,10 @@ std::vector<Row> rows_of_tokenizers(World& w) {
   return rows;
 }
 
+ChatTemplate plain_chats() {
+  return ChatTemplate(R"({"name": "x", "user": "{content}", "assistant": {"answer": "{content}{end}"}})");
+}
+
 std::vector<Row> rows_of_texts(World& w) {
   const auto sized = [](std::int64_t rows, std::int64_t block_size, bool consecutive = false) {
     return [=] {
@@ -280,8 +284,8 @@ std::vector<Row> rows_of_texts(World& w) {
        of_rows([](DataRows& d) { d.rows[0].resize(2); })},
       {"RowBatches::RowBatches", "no tokens", "at least its start and its end",
        of_rows([](DataRows& d) { d.rows[0][0].tokens.clear(); })},
-      {"RowBatches::RowBatches", "a prompt beyond the text", "a prompt of 9 tokens",
-       of_rows([](DataRows& d) { d.rows[0][0].prompt = 9; })},
+      {"RowBatches::RowBatches", "given tokens beyond the text", "9 given tokens",
+       of_rows([](DataRows& d) { d.rows[0][0].given.resize(9); })},
       {"RowBatches::RowBatches", "other columns", "the same columns",
        of_rows([](DataRows& d) { d.columns[0].kind = Column::Kind::text; })},
       {"RowBatches::RowBatches", "numbers missing", "has 0 numbers, not 2",
@@ -291,12 +295,12 @@ std::vector<Row> rows_of_texts(World& w) {
        }},
       {"RowBatches::RowBatches", "too many numbers", "has 3 numbers, not 1",
        [] {
-         const DataRows rows = {{{"n", Column::Kind::number}}, {{DataRows::Cell{{}, {1, 2, 3}, 0}}}};
+         const DataRows rows = {{{"n", Column::Kind::number}}, {{DataRows::Cell{{}, {1, 2, 3}}}}};
          RowBatches(rows, rows, {});
        }},
       {"RowBatches::RowBatches", "several labels", "has 2 labels, not 1",
        [] {
-         const DataRows rows = {{{"l", Column::Kind::label}}, {{DataRows::Cell{{1, 2}, {}, 0}}}};
+         const DataRows rows = {{{"l", Column::Kind::label}}, {{DataRows::Cell{{1, 2}, {}}}}};
          RowBatches(rows, rows, {});
        }},
       {"RowBatches::training", "another batch", "",
@@ -428,6 +432,28 @@ std::vector<Row> rows_of_texts(World& w) {
        [&w] {
          pairs_of({{"a"}, {}}, w.words, w.words);
        }},
+      {"packed", "no room", "at least one token",
+       [] {
+         packed(DataRows{{{"text", Column::Kind::target}}, {}}, 0);
+       }},
+      {"packed", "other columns", "a single column, a target",
+       [] {
+         packed(DataRows{{{"text"}}, {{DataRows::Cell{}}}}, 8);
+       }},
+      {"ChatTemplate::encode", "no messages", "the chat has no messages", [&w] { plain_chats().encode(w.words, {}); }},
+      {"ChatTemplate::encode", "no end", "the tokenizer has no end token",
+       [&w] {
+         plain_chats().encode(w.bare, {{"user", "a"}, {"assistant", "b"}});
+       }},
+      {"ChatTemplate::encode", "no UTF-8", "UTF-8",
+       [&w] {
+         plain_chats().encode(w.words, {{"user", "\xFF"}});
+       }},
+      {"ChatTemplate::encode", "another role", "not '\\xFF'",
+       [&w] {
+         plain_chats().encode(w.words, {{"\xFF", "a"}});
+       }},
+      {"ChatTemplate::prompt", "no messages", "the chat has no messages", [&w] { plain_chats().prompt(w.words, {}); }},
       {"split_documents", "empty", "", [] { CHECK(split_documents("", DocumentEnd::line).empty()); }},
   };
 }
@@ -444,8 +470,15 @@ TEST_CASE("misuse of tokenizers, texts and batches is an Error, or works as the 
 }
 
 TEST_CASE("the table has every function of tokenizers, texts and batches that can be misused") {
-  check_complete<World>(rows_of_all, {"tokenizers.hpp", "text.hpp", "csv.hpp", "array_batches.hpp", "minibatches.hpp"},
-                        {"Tokenizer::size",
+  check_complete<World>(rows_of_all,
+                        {"tokenizers.hpp", "text.hpp", "chats.hpp", "csv.hpp", "array_batches.hpp", "minibatches.hpp"},
+                        {"ChatTemplate::end_of_answer",
+                         "ChatTemplate::is_published_as",
+                         "ChatTemplate::name",
+                         "ChatTemplate::special_tokens",
+                         "ChatTemplate::to_json",
+                         "Tokenizer::token_of",
+                         "Tokenizer::size",
                          "Tokenizer::encode",
                          "Tokenizer::decode",
                          "Tokenizer::pieces",

@@ -24,7 +24,8 @@ DataRows sum_rows(std::size_t first, std::size_t last) {
   const CharacterTokenizer tokenizer(tiny::sums_text());
   DataRows rows = {{{"text", Column::Kind::target, 0}}, {}};
   const std::vector<std::string> sums = tiny::sums();
-  for (std::size_t i = first; i < last; ++i) rows.rows.push_back({{tokenizer.encode(sums[i] + "\n"), {}, 4}});
+  for (std::size_t i = first; i < last; ++i)
+    rows.rows.push_back({{tokenizer.encode(sums[i] + "\n"), {}, std::vector<bool>(4, true)}});
   return rows;
 }
 
@@ -155,7 +156,7 @@ TEST_CASE("rows of padding have no effect, also of numbers, which cannot be igno
   DataRows rows = {{{"x", Column::Kind::number, 0, 2}, {"y", Column::Kind::number}}, {}};
   for (int i = 0; i < 40; ++i) {
     const float x = 0.1F * static_cast<float>(i % 7) - 0.2F, z = 0.5F - 0.03F * static_cast<float>(i);
-    rows.rows.push_back({{{}, {x, z}, 0}, {{}, {1 + x * z}, 0}});
+    rows.rows.push_back({{{}, {x, z}}, {{}, {1 + x * z}}});
   }
   // The bias gives a row of zeros a gradient.
   const char* definition = R"json({
@@ -200,7 +201,7 @@ TEST_CASE("rows of padding have no effect, also of numbers, which cannot be igno
 
 TEST_CASE("padding has no effect where the loss of zeros is infinite, and a mean may be over less than one target") {
   DataRows rows = {{{"y", Column::Kind::number}}, {}};
-  for (int i = 0; i < 20; ++i) rows.rows.push_back({{{}, {1 + 0.1F * static_cast<float>(i)}, 0}});
+  for (int i = 0; i < 20; ++i) rows.rows.push_back({{{}, {1 + 0.1F * static_cast<float>(i)}}});
   const char* definition = R"json({
     "xtape": 2, "name": "scale",
     "model": {

@@ -173,8 +173,8 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
   CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
   CHECK(complaint("data.kind=words")
-            .find("'data.kind' must be \"text\", \"documents\", \"pairs\", \"table\", \"tags\", \"images\" or "
-                  "\"arrays\", not \"words\"") != std::string::npos);
+            .find("'data.kind' must be \"text\", \"documents\", \"chats\", \"preferences\", \"pairs\", \"table\", "
+                  "\"tags\", \"images\" or \"arrays\", not \"words\"") != std::string::npos);
   CHECK(complaint("data={\"kind\":\"text\"}").find("use --set data.text=FILE") != std::string::npos);
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
   CHECK(complaint("steps.more=3").find("'steps' is not an object") != std::string::npos);
@@ -313,7 +313,7 @@ TEST_CASE("lists of files, next to the recipe, in a folder or set") {
   says(R"(data={"kind": "pairs", "source": ["a", "b"], "target": "c"})",
        "'data.target' must have as many files as 'source', 2, not 1");
   says(R"(data={"kind": "images", "images": ["a", "b"]})",
-       "must be one file: only texts, documents, pairs, tables and tags may have several");
+       "must be one file: only texts, documents, chats, preferences, pairs, tables and tags may have several");
 }
 
 TEST_CASE("errors in recipes for pairs") {

@@ -62,6 +62,8 @@ const std::map<std::string, std::int64_t> parameters = {
     {"gpt2_finetune", 124'439'808},                           // as published
     {"gpt2_lora_finetune", 124'439'808 + 12 * 8 * 16 * 768},  // rank 8 beside matrices of 4 + 2 + 5 + 5 widths
     {"gpt2_padded", gpt(257, 128, 8)},
+    {"chat_finetune", 2 * 32000 * 768 + 12 * (4 * 768 * 768 + 3 * 768 * 2048 + 2 * 768) + 768},
+    {"chat_packed", gpt(256, 128, 4)},
     {"llama_finetune", 2 * 32000 * 768 + 12 * (4 * 768 * 768 + 3 * 768 * 2048 + 2 * 768) + 768},
     {"multi30k_de_en", transformer(256, 512, 3) + 2 * said * 256 + linear(256, said) + 2 * 128 * 256},
     {"multi30k_gru", gru(256, 512) + linear(512 + 2 * 512 + 256, said)},
@@ -88,6 +90,7 @@ Recipe loaded(const std::string& path) {
   const bool on_text = has("\"kind\": \"text\"") || has("\"kind\": \"documents\"");
   std::vector<Setting> settings;
   if (on_text && !has("\"text\":")) settings.push_back({"data.text", "text.txt"});
+  if (has("\"kind\": \"chats\"")) settings.push_back({"data.chats", "chats.jsonl"});
   return Recipe::load(path, settings);
 }
 }  // namespace

@@ -232,7 +232,7 @@ RowBatches columns_of(const std::vector<Column>& columns, std::int64_t count, co
     for (const Column& column : columns) {
       Tokens text(static_cast<std::size_t>(4 + i % 5), 5);
       if (column.kind == Column::Kind::label) text = {i % 2};
-      row.push_back({text, {}, 0});
+      row.push_back({text, {}});
     }
   }
   return RowBatches(rows, rows, options);

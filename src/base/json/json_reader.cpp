@@ -298,8 +298,8 @@ class JsonReader {
   std::vector<JsonText::Place> begins_;
 };
 
-JsonText::JsonText(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers)
-    : text_(std::move(text)), file_(std::move(file)), errors_(errors) {
+JsonText::JsonText(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers, int first_line)
+    : text_(std::move(text)), file_(std::move(file)), errors_(errors), first_line_(first_line) {
   JsonReader(*this, numbers).run();
 }
 

@@ -29,12 +29,12 @@ std::string JsonText::spelling(const Json& value) const {
 }
 
 int JsonText::line_at(std::size_t byte) const {
-  return static_cast<int>(std::upper_bound(lines_.begin(), lines_.end(), byte) - lines_.begin());
+  return first_line_ - 1 + static_cast<int>(std::upper_bound(lines_.begin(), lines_.end(), byte) - lines_.begin());
 }
 
 std::size_t JsonText::column_at(std::size_t byte) const {
-  const auto line = static_cast<std::size_t>(line_at(byte));
-  return line == 0 ? 0 : byte - lines_[line - 1];
+  const auto after = std::upper_bound(lines_.begin(), lines_.end(), byte);
+  return after == lines_.begin() ? 0 : byte - *(after - 1);
 }
 
 std::string JsonText::caret_at(std::size_t byte) const {

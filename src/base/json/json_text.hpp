@@ -28,8 +28,9 @@ class JsonText {
 
   /// `file` names the text in errors. Throws if the text is empty, is not JSON or UTF-8, contains NUL bytes, has
   /// content after its value, is nested more than `deepest` levels deep, or has 4 GiB or more. Throws if an object has
-  /// a key twice or a number is out of range.
-  JsonText(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite);
+  /// a key twice or a number is out of range. `first_line` is the number of the text's first line in the file.
+  JsonText(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite,
+           int first_line = 1);
   ~JsonText();
   JsonText(const JsonText&) = delete;
   JsonText& operator=(const JsonText&) = delete;
@@ -44,7 +45,7 @@ class JsonText {
   /// Returns the spelling of a number, `true`, `false` or `null` in the text.
   std::string spelling(const Json& value) const;
 
-  int line_at(std::size_t byte) const;                       ///< Counted from 1.
+  int line_at(std::size_t byte) const;                       ///< Counted from 1, or from `first_line`.
   std::string caret_at(std::size_t byte) const;              ///< The line that contains `byte`, and a caret below it.
   [[noreturn]] void fail(const std::string& message) const;  ///< Throws `message` without a location.
   /// Throws "file, line 3, column 7: message" and the line with a caret.
@@ -61,6 +62,7 @@ class JsonText {
 
   std::string text_, file_;
   JsonErrors errors_;
+  int first_line_;
   std::unique_ptr<Json> root_;
   std::vector<Place> places_;       // sorted by the value's address
   std::vector<std::size_t> lines_;  // the byte at which each line begins

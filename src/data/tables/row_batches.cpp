@@ -122,8 +122,11 @@ struct RowBatches::Data {
           give(column.name, Dtype::int64, of_tokens);
           break;
         case Column::Kind::target:
-          give("tokens", Dtype::int64, of_tokens);
-          give("targets", Dtype::int64, of_tokens);
+          give(column.prefix + "tokens", Dtype::int64, of_tokens);
+          give(column.prefix + "targets", Dtype::int64, of_tokens);
+          if (!column.packed) break;
+          give(column.prefix + packed_positions, Dtype::int64, of_tokens);
+          give(column.prefix + packed_segments, Dtype::int64, of_tokens);
           break;
         case Column::Kind::label:
           give(column.name, Dtype::int64, Shape{cut.rows});
@@ -154,17 +157,40 @@ struct RowBatches::Data {
     return same && arrays == batch.size();
   }
 
+  /// Writes the texts of a target one after the other: each token but the last, and the token after it.
+  static void write_target(const Column& column, const Cell& from, std::int64_t row, BatchArrays& batch) {
+    const auto row_of = [&](const char* name, std::int64_t filling) {
+      Array& array = batch.at(column.prefix + name);
+      const std::int64_t columns = array.shape()[1];
+      std::int64_t* begin = array.as<std::int64_t>() + row * columns;
+      std::fill_n(begin, columns, filling);
+      return begin;
+    };
+    std::int64_t* tokens = row_of("tokens", column.pad);
+    std::int64_t* targets = row_of("targets", ignored_target);
+    std::int64_t* positions = column.packed ? row_of(packed_positions, 0) : nullptr;
+    std::int64_t* segments = column.packed ? row_of(packed_segments, -1) : nullptr;
+    const std::size_t texts = std::max<std::size_t>(1, from.starts.size());
+    for (std::size_t text = 0, to = 0; text < texts; ++text) {
+      const std::size_t first = from.starts.empty() ? 0 : from.starts[text];
+      const std::size_t last = (text + 1 < texts ? from.starts[text + 1] : from.tokens.size()) - 1;
+      for (std::size_t at = first; at < last; ++at, ++to) {
+        tokens[to] = from.tokens[at];
+        if (at + 1 >= from.given.size() || !from.given[at + 1]) targets[to] = from.tokens[at + 1];
+        if (!column.packed) continue;
+        positions[to] = static_cast<std::int64_t>(at - first);
+        segments[to] = static_cast<std::int64_t>(text);
+      }
+    }
+  }
+
   /// Writes one cell of row `row`. Padding and ignored targets follow its tokens.
   static void write_cell(const Column& column, const Cell& from, std::int64_t row, BatchArrays& batch) {
     const auto begin = from.tokens.begin(), end = from.tokens.end();
     if (column.kind == Column::Kind::number) {
       write(batch.at(column.name), row, from.numbers.begin(), from.numbers.end(), 0.0F);
     } else if (column.kind == Column::Kind::target) {
-      write(batch.at("tokens"), row, begin, end - 1, std::int64_t{column.pad});
-      Array& targets = batch.at("targets");
-      write(targets, row, begin + 1, end, std::int64_t{ignored_target});
-      if (from.prompt > 1)
-        std::fill_n(targets.as<std::int64_t>() + row * targets.shape()[1], from.prompt - 1, ignored_target);
+      write_target(column, from, row, batch);
     } else {
       const bool labels = column.kind == Column::Kind::label || column.kind == Column::Kind::tags;
       const std::int32_t filling = labels ? ignored_target : column.pad;
@@ -241,7 +267,8 @@ std::string RowBatches::training_place(std::uint64_t index, const std::string& a
   const Cut& cut = data_->chosen(index);
   const auto& columns = split.columns();
   const auto found = std::ranges::find_if(columns, [&](const Column& column) {
-    return column.kind == Column::Kind::target ? array == "tokens" || array == "targets" : array == column.name;
+    if (column.kind != Column::Kind::target) return array == column.name;
+    return array == column.prefix + "tokens" || array == column.prefix + "targets";
   });
   if (found == columns.end() || row < 0 || static_cast<std::uint64_t>(row) >= cut.count) return "";
   return split.place_of(data_->order[cut.first + static_cast<std::size_t>(row)],

@@ -19,11 +19,11 @@ bool holds_text(const Column& column) {
 
 /// Encodes prompt and answer separately, because generation starts from the tokens of the prompt alone.
 Cell target_cell(const ColumnTexts& column, const std::string& text) {
-  if (column.prompt_end.empty()) return {framed(*column.tokenizer, text), {}, 0};
+  if (column.prompt_end.empty()) return {framed(*column.tokenizer, text), {}};
   const PromptSplit split = split_prompt(text, column.prompt_end);
-  Cell cell{framed(*column.tokenizer, split.prompt), {}, 0};
+  Cell cell{framed(*column.tokenizer, split.prompt), {}};
   cell.tokens.pop_back();
-  cell.prompt = cell.tokens.size();
+  cell.given.assign(cell.tokens.size(), true);
   const Tokens answer = framed(*column.tokenizer, split.answer);
   cell.tokens.insert(cell.tokens.end(), answer.begin() + 1, answer.end());
   return cell;
@@ -34,7 +34,7 @@ Cell label_cell(const std::vector<std::string>& labels, const std::string& text)
   const auto found = std::lower_bound(labels.begin(), labels.end(), text);
   if (found == labels.end() || *found != text)
     throw Error(shown(text) + " is not one of the " + std::to_string(labels.size()) + " labels of the training split");
-  return {{static_cast<std::int32_t>(found - labels.begin())}, {}, 0};
+  return {{static_cast<std::int32_t>(found - labels.begin())}, {}};
 }
 
 Cell tags_cell(const ColumnTexts& column, const std::string& text) {
@@ -54,7 +54,7 @@ Cell tags_cell(const ColumnTexts& column, const std::string& text) {
 
 Cell cell_of(const ColumnTexts& column, std::size_t row) {
   if (column.column.kind == Column::Kind::target) return target_cell(column, column.texts[0][row]);
-  if (column.column.kind == Column::Kind::text) return {source_of(*column.tokenizer, column.texts[0][row]), {}, 0};
+  if (column.column.kind == Column::Kind::text) return {source_of(*column.tokenizer, column.texts[0][row]), {}};
   if (column.column.kind == Column::Kind::label) return label_cell(*column.labels, column.texts[0][row]);
   if (column.column.kind == Column::Kind::tags) return tags_cell(column, column.texts[0][row]);
   Cell cell;
@@ -148,7 +148,7 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
   require_memory_left(most_bytes_of(columns), "the tokens of " + std::to_string(count) + " rows");
   for (const ColumnTexts& each : columns) {
     made.columns.push_back(each.column);
-    if (each.tokenizer != nullptr) made.columns.back().pad = each.tokenizer->pad();
+    if (each.tokenizer != nullptr) made.columns.back().pad = std::max(0, each.tokenizer->pad());
   }
   const auto fits = [&](const Cell& cell, const ColumnTexts& column) {
     // The number of special tokens: start and end, or only end if an encoder's tokenizer has no start token.

@@ -91,14 +91,22 @@ class SortedRows {
     if (column.kind == Column::Kind::number)
       return exactly(cell.numbers.size(), std::max<std::int64_t>(1, column.width), "numbers");
     if (cell.tokens.size() < 2) throw Error("a text must have at least its start and its end token");
-    if (cell.prompt > cell.tokens.size())
-      throw Error("a prompt of " + std::to_string(cell.prompt) + " tokens is not in a text of " +
+    if (cell.given.size() > cell.tokens.size())
+      throw Error(std::to_string(cell.given.size()) + " given tokens are not in a text of " +
                   std::to_string(cell.tokens.size()));
+    if (!cell.starts.empty() && !column.packed) throw Error("a row of several texts needs a packed column");
+    for (std::size_t i = 0; i < cell.starts.size(); ++i)
+      if (i == 0 ? cell.starts[0] != 0 : cell.starts[i] < cell.starts[i - 1] + 2)
+        throw Error("the first text of a row begins at 0, and each text has at least two tokens");
+    if (!cell.starts.empty() && cell.starts.back() + 2 > cell.tokens.size())
+      throw Error("the last text of a row must have at least two tokens");
   }
   static std::int64_t length_of(const Column& column, const Cell& cell, std::int64_t bucket) {
     if (column.kind == Column::Kind::label || column.kind == Column::Kind::number) return 0;
-    // The inputs are the target without its last token. The predicted tokens are the target without its first token.
-    return round_up(std::ssize(cell.tokens) - (column.kind == Column::Kind::target ? 1 : 0), bucket);
+    // The inputs of a text are its tokens without the last one. The predicted tokens are those without the first one.
+    const std::int64_t texts =
+        column.kind != Column::Kind::target ? 0 : std::max<std::int64_t>(1, std::ssize(cell.starts));
+    return round_up(std::ssize(cell.tokens) - texts, bucket);
   }
   std::int64_t length(std::uint32_t place, std::size_t column) const {
     return lengths_[place * columns().size() + column];

@@ -1,8 +1,11 @@
-// Rows of texts by column: what documents, pairs, tables and tags have in common.
+// Rows of texts by column: what documents, chats, preferences, pairs, tables and tags have in common.
 #include <algorithm>
 #include <iterator>
 
+#include "base/messages/wording.hpp"
+#include "data/tables/json_lines.hpp"
 #include "train/data/data_kind.hpp"
+#include "train/recipe/recipe_parts.hpp"
 
 namespace xtape::train {
 
@@ -29,6 +32,62 @@ Key<Recipe::Data> header_key() {
     data.table.skip_lines = header ? 1 : 0;
   };
   return {"header", "`true`, `false`", "`false`", "the first line has names, which are not data", read, may_change};
+}
+
+Key<Recipe::Data> fields_key(std::vector<std::string> names) {
+  const auto read = [names = std::move(names)](Section& section, const std::string& name, Recipe::Data& data) {
+    std::vector<std::string> all = names;
+    for (const Column& column : names.empty() ? data.columns : std::vector<Column>()) {
+      if (column.name.empty()) section.fail("columns", "has \"skip\", which files of JSON Lines do not need");
+      all.push_back(column.name);
+    }
+    Section fields = section.section(name);
+    for (const std::string& each : all) {
+      std::string field = each;
+      fields.read(each, field);
+      data.fields.emplace_back(each, field);
+    }
+    fields.done();
+    for (const char* other : {"delimiter", "header", "separator"})
+      if (section.json().contains(other)) section.exclude(name, other);
+  };
+  const auto if_given = [read](Section& section, const std::string& name, Recipe::Data& data) {
+    if (section.has(name)) read(section, name, data);
+  };
+  return {"fields", "section", "",
+          "the files are JSON Lines; the field of each column, such as `{\"text\": \"content\"}`", if_given};
+}
+
+const std::string& field_of(const Recipe::Data& data, const std::string& name) {
+  const auto found = std::ranges::find_if(data.fields, [&](const auto& each) { return each.first == name; });
+  return found == data.fields.end() ? name : found->second;
+}
+
+Key<Recipe::Data> pack_key() {
+  return {"pack", &Recipe::Data::pack, "the tokens of a row into which several texts are packed; 0: a row is a text",
+          Range{0, longest_row}};
+}
+
+void DataKind::read(const Recipe::Data& data, DataPart& part, DataSplit& split) const {
+  using Kind = Column::Kind;
+  const bool words = std::ranges::any_of(data.columns, [](const Column& each) { return each.kind == Kind::tags; });
+  std::vector<JsonField> fields;
+  for (const Column& column : data.columns)
+    fields.push_back({field_of(data, column.name), static_cast<std::size_t>(column.width), words});
+  RowTexts rows = read_json_lines(part.files[0], fields, data.reading);
+  append(std::move(rows.columns), split.columns);
+  part.lines = std::move(rows.lines);
+}
+
+std::vector<std::string> DataKind::texts(const Recipe::Data& data, const DataSplit& split,
+                                         const std::vector<Column::Kind>& kinds) const {
+  if (!data.has_rows()) return {split.text};
+  std::vector<std::string> lines;
+  for_each_column(data, [&](const Column& column, std::size_t field) {
+    const std::vector<std::string>& texts = split.columns[field];
+    if (contains(kinds, column.kind)) lines.insert(lines.end(), texts.begin(), texts.end());
+  });
+  return lines;
 }
 
 std::vector<std::string> DataKind::size_names(const Recipe::Data& data) const {
@@ -64,13 +123,13 @@ void DataKind::divide(const Recipe::Data& data, DataSplit& training, DataSplit& 
 }
 
 TextPlace places(const Recipe::Data& data, const DataSplit& split) {
-  return
-      [parts = split.parts, skipped = split.skipped, before = kind_of(data).row](std::size_t row, std::size_t column) {
-        auto part = parts.begin();
-        for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
-        return part->files[std::min(column, part->files.size() - 1)] + before +
-               std::to_string(part->lines.empty() ? row + 1 : part->lines[row]);
-      };
+  return [parts = split.parts, skipped = split.skipped, before = data.fields.empty() ? kind_of(data).row : ", line "](
+             std::size_t row, std::size_t column) {
+    auto part = parts.begin();
+    for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
+    return part->files[std::min(column, part->files.size() - 1)] + before +
+           std::to_string(part->lines.empty() ? row + 1 : part->lines[row]);
+  };
 }
 
 RowBatchesOptions row_options(const Recipe& recipe) {
@@ -82,8 +141,8 @@ RowBatchesOptions row_options(const Recipe& recipe) {
   return options;
 }
 
-namespace {
-DataRows rows(const Recipe& recipe, const DataSplit& split, const Tokenizers& tokenizers, std::int64_t max_length) {
+DataRows DataKind::rows(const Recipe& recipe, const DataSplit& split, const Tokenizers& tokenizers,
+                        std::int64_t max_length) const {
   using Kind = Column::Kind;
   std::vector<ColumnTexts> columns;
   for_each_column(recipe.data, [&](const Column& column, std::size_t field) {
@@ -94,14 +153,19 @@ DataRows rows(const Recipe& recipe, const DataSplit& split, const Tokenizers& to
   });
   return rows_of(columns, max_length, places(recipe.data, split));
 }
-}  // namespace
 
 std::unique_ptr<Batches> DataKind::batches(const Recipe& recipe, const Tokenizers& tokenizers,
                                            const DataSplit& training, const DataSplit& evaluated) const {
   DataRows trained = rows(recipe, training, tokenizers, recipe.data.max_length);
+  DataRows measured = rows(recipe, evaluated, tokenizers, 0);
   RowBatchesOptions options = row_options(recipe);
+  if (recipe.data.pack > 0) {
+    trained = packed(std::move(trained), recipe.data.pack);
+    measured = packed(std::move(measured), recipe.data.pack);
+    options.bucket = recipe.data.pack;  // all rows have the same length
+  }
   if (recipe.trainer.privacy.clip_norm > 0) options.draws = recipe.trainer.accumulate;
-  return std::make_unique<RowBatches>(std::move(trained), rows(recipe, evaluated, tokenizers, 0), options);
+  return std::make_unique<RowBatches>(std::move(trained), std::move(measured), options);
 }
 
 }  // namespace xtape::train

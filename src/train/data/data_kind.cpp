@@ -26,8 +26,9 @@ bool Recipe::Data::has_rows() const {
 
 namespace xtape::train {
 
-std::array<const DataKind*, 7> data_kinds() {
-  return {&text_data(), &document_data(), &pair_data(), &table_data(), &tag_data(), &image_data(), &array_data()};
+std::array<const DataKind*, 9> data_kinds() {
+  return {&text_data(),  &document_data(), &chat_data(),  &preference_data(), &pair_data(),
+          &table_data(), &tag_data(),      &image_data(), &array_data()};
 }
 
 const DataKind& kind_of(const Recipe::Data& data) {
@@ -69,7 +70,8 @@ std::vector<std::string> read_list(Section& section, const Data& data, const std
     section.read(key, files.emplace_back());
   } else {
     if (!data.has_tokens())
-      section.fail(key, "must be one file: only texts, documents, pairs, tables and tags may have several");
+      section.fail(
+          key, "must be one file: only texts, documents, chats, preferences, pairs, tables and tags may have several");
     section.read(key, files);
     if (files.empty()) section.fail(key, "must be a file, or a list with at least one, not []");
   }

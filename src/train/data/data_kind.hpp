@@ -1,5 +1,5 @@
-/// The kinds of data: text, documents, pairs, table, tags, images and arrays. Each is an object in a file of its own.
-/// All that differs from kind to kind is in these objects.
+/// The kinds of data: text, documents, chats, preferences, pairs, table, tags, images and arrays. Each is an object in
+/// a file of its own. All that differs from kind to kind is in these objects.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "train/recipe/key_spec.hpp"
+#include "xtape/chats.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -19,7 +20,8 @@ namespace xtape::train {
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source;
   std::shared_ptr<const Tokenizer> target;
-  std::vector<std::string> labels;  ///< Sorted. The index of a name is the number of the label.
+  std::vector<std::string> labels;                      ///< Sorted. The index of a name is the number of the label.
+  std::shared_ptr<const ChatTemplate> chats = nullptr;  ///< How chats become tokens. Null for other data.
 };
 
 /// The rows of one file, or of two parallel files.
@@ -75,22 +77,30 @@ struct DataKind : DataFacts {
   virtual void add_sizes(const Tokenizers& tokenizers, const Batches& batches, Named<std::int64_t>& sizes) const;
   /// Completes the section `data` of a new run by what the files have decided.
   virtual void complete(const Recipe& recipe, const Batches& batches, Json& json) const;
-  /// Appends the rows of a part to a split, and sets the part's `lines`.
-  virtual void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const = 0;
+  /// Appends the rows of a part to a split, and sets the part's `lines`. By default, reads JSON Lines, with the fields
+  /// of the columns.
+  virtual void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const;
   /// Moves the end of the training split to the validation split.
   virtual void divide(const Recipe::Data& data, DataSplit& training, DataSplit& validation) const;
+  /// Returns the texts of a split, or those of the columns of these kinds.
+  virtual std::vector<std::string> texts(const Recipe::Data& data, const DataSplit& split,
+                                         const std::vector<Column::Kind>& kinds) const;
   /// Makes or loads the tokenizers, and collects the labels of the training split.
   virtual Tokenizers tokenizers(const Recipe& recipe, const DataSplit& training) const;
   virtual std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers,
                                            const DataSplit& training, const DataSplit& evaluated) const;
+  /// Returns the rows of a split. Leaves out rows with more than `max_length` tokens; 0: no limit.
+  virtual DataRows rows(const Recipe& recipe, const DataSplit& split, const Tokenizers& tokenizers,
+                        std::int64_t max_length) const;
   /// Returns questions and correct answers, if Recipe::Data::has_answers.
   virtual PairTexts answers(const Recipe::Data&, const DataSplit&) const { return {}; }
   /// Writes what an export of a run's model contains besides the model.
   virtual void write_export(const Model&, const Recipe&, const std::string& /*folder*/) const {}
 };
 
-const DataKind &text_data(), &document_data(), &pair_data(), &table_data(), &tag_data(), &image_data(), &array_data();
-std::array<const DataKind*, 7> data_kinds();
+const DataKind &text_data(), &document_data(), &chat_data(), &preference_data(), &pair_data(), &table_data(),
+    &tag_data(), &image_data(), &array_data();
+std::array<const DataKind*, 9> data_kinds();
 /// Throws Error if the recipe has no data.
 const DataKind& kind_of(const Recipe::Data& data);
 
@@ -123,6 +133,11 @@ struct UsualDelimiter {
 Key<Recipe::Data> delimiter_key(const char* initial, UsualDelimiter usual, std::function<char&(Recipe::Data&)> target);
 /// Whether a file of rows has a header.
 Key<Recipe::Data> header_key();
+/// The key `fields` of files of JSON Lines. The fields are those of the columns, or of `names`.
+Key<Recipe::Data> fields_key(std::vector<std::string> names = {});
+/// Returns the field that `fields` gives a name.
+const std::string& field_of(const Recipe::Data& data, const std::string& name);
+Key<Recipe::Data> pack_key();
 void append(TableTexts more, TableTexts& columns);
 /// Returns the file and line of a text of a split's column.
 TextPlace places(const Recipe::Data& data, const DataSplit& split);
@@ -163,7 +178,7 @@ class DataSplits {
 };
 
 /// Save and load tokenizer.json, or source_tokenizer.json and target_tokenizer.json. Also save and load labels.json if
-/// there are labels.
+/// there are labels, and chat_template.json if there is a template.
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory);
 Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& data);
 

@@ -15,11 +15,14 @@ struct DocumentData final : DataKind {
                   .columns = {{"text", Column::Kind::target}}}) {
     using Data = Recipe::Data;
     keys = {{{file_key("text", "a file or several"),
+              fields_key(),
               {"separator", &Data::separator, "what ends a text", Names{"line", "blank_line"}},
-              {"prompt_end", &Data::prompt_end, "the prompt ends with this string; its tokens are not targets"}}}};
+              {"prompt_end", &Data::prompt_end, "the prompt ends with this string; its tokens are not targets"},
+              pack_key()}}};
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
+    if (!data.fields.empty()) return DataKind::read(data, part, split);
     const std::string text = read_text(part.files[0], data.reading);
     if (split.not_utf8.empty()) split.not_utf8 = error_not_utf8(part.files[0], text);
     append({split_documents(text, data.separator)}, split.columns);

@@ -12,7 +12,7 @@ struct PairData final : DataKind {
                   .columns = {{"source", Column::Kind::text}, {"target", Column::Kind::target}}}) {
     keys = {{{file_key("pairs", "files of lines source`<TAB>`target"),
               file_key("source", "files of sources, one in each line; replaces `pairs`, with `target`"),
-              file_key("target", "files of targets")}}};
+              file_key("target", "files of targets"), fields_key()}}};
   }
 
   std::vector<std::string> size_names(const Recipe::Data& data) const override {
@@ -23,6 +23,7 @@ struct PairData final : DataKind {
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
     const std::vector<std::string>& files = part.files;
+    if (!data.fields.empty() && files.size() == 1) return DataKind::read(data, part, split);
     PairTexts pairs =
         files.size() == 1 ? read_pairs(files[0], data.reading) : read_pairs(files[0], files[1], data.reading);
     append({std::move(pairs.source), std::move(pairs.target)}, split.columns);

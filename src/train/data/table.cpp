@@ -15,7 +15,8 @@ struct TableData final : DataKind {
           {"columns", "section", "", "the inputs that the fields of a line feed, in order", read_all_columns, needed},
           delimiter_key("a comma for .csv files, a tab for others", {".csv", ',', '\t'},
                         part(&Data::table, &TableOptions::delimiter)),
-          header_key()}}};
+          header_key(),
+          fields_key()}}};
   }
 
   static Column column_of(Section& section, const std::string& name, const Json& value) {
@@ -35,6 +36,7 @@ struct TableData final : DataKind {
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
+    if (!data.fields.empty()) return DataKind::read(data, part, split);
     RowTexts rows = read_rows(part.files[0], data.table);
     for_each_column(data, [&](const Column& column, std::size_t field) {
       if (column.kind == Kind::label)

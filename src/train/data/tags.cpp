@@ -19,7 +19,8 @@ struct TagData final : DataKind {
               {"columns", "section", "the word and its label", "the inputs that the fields of a line feed, in order",
                read_all_columns},
               delimiter_key("a space", {"", ' ', ' '}, part(&Data::table, &TableOptions::delimiter)),
-              header_key()}}};
+              header_key(),
+              fields_key()}}};
   }
 
   static Column column_of(Section& section, const std::string& name, const Json& value) {
@@ -40,6 +41,7 @@ struct TagData final : DataKind {
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
+    if (!data.fields.empty()) return DataKind::read(data, part, split);
     SentenceTexts sentences = read_sentences(part.files[0], data.table);
     append(std::move(sentences.columns), split.columns);
     part.lines = std::move(sentences.lines);

@@ -1,6 +1,7 @@
 // Data of kind "text": one long text, which is cut into blocks.
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "data/tables/json_lines.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "train/data/data_kind.hpp"
 #include "train/recipe/recipe_parts.hpp"
@@ -17,17 +18,30 @@ Tokens encoded(const Tokenizer& tokenizer, const DataSplit& split) {
   }
 }
 
+/// Returns the texts of the rows of a file of JSON Lines, one after the other.
+std::string text_of_field(const Recipe::Data& data, const std::string& file) {
+  const RowTexts rows = read_json_lines(file, {{field_of(data, "text")}}, data.reading);
+  std::string all;
+  for (const std::string& text : rows.columns[0]) {
+    all += text;
+    if (!all.empty() && all.back() != '\n') all += '\n';
+  }
+  return all;
+}
+
 struct TextData final : DataKind {
   TextData() : DataKind({.name = "text", .task = Task::texts, .title = "texts", .has_rows = false}) {
     using Data = Recipe::Data;
     keys = {{{file_key("text", "a file or several"),
               {"block_size", &Data::block_size, "the number of tokens of a training row", Range{1, longest_row}},
               {"windows", &Data::consecutive, "blocks begin at random positions, or where the previous block ended",
-               Names{"random", "consecutive"}}}}};
+               Names{"random", "consecutive"}},
+              fields_key({"text"})}}};
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
-    std::string text = read_text(part.files[0], data.reading);
+    std::string text =
+        data.fields.empty() ? read_text(part.files[0], data.reading) : text_of_field(data, part.files[0]);
     if (split.not_utf8.empty()) split.not_utf8 = error_not_utf8(part.files[0], text);
     if (!split.text.empty() && split.text.back() != '\n') split.text += '\n';  // keeps the words of two files apart
     split.text = split.text.empty() ? std::move(text) : split.text + text;

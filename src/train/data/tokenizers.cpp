@@ -15,6 +15,7 @@ namespace xtape::train {
 namespace {
 using Kind = Column::Kind;
 constexpr const char* labels_file = "/labels.json";
+constexpr const char* chats_file = "/chat_template.json";
 
 std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines) {
   const TokenizerSettings& settings = recipe.tokenizer;
@@ -27,17 +28,6 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std:
           return WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words);
         }));
   return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe.data.has_rows());
-}
-
-/// Returns the texts of the training split: the single text, or those of the columns of these kinds.
-std::vector<std::string> lines_of(const Recipe::Data& data, const DataSplit& training, const std::vector<Kind>& kinds) {
-  if (!data.has_rows()) return {training.text};
-  std::vector<std::string> lines;
-  for_each_column(data, [&](const Column& column, std::size_t field) {
-    const std::vector<std::string>& texts = training.columns[field];
-    if (contains(kinds, column.kind)) lines.insert(lines.end(), texts.begin(), texts.end());
-  });
-  return lines;
 }
 
 /// Throws Error with the place of the first text of the training split that is not UTF-8.
@@ -65,10 +55,10 @@ Tokenizers DataKind::tokenizers(const Recipe& recipe, const DataSplit& training)
     return {load_tokenizer(settings.path), load_target_tokenizer(settings.path), {}};
   Tokenizers made;
   if (settings.joint || !data.has_pairs()) {
-    made.source = made.target = make_tokenizer(recipe, lines_of(data, training, {Kind::text, Kind::target}));
+    made.source = made.target = make_tokenizer(recipe, texts(data, training, {Kind::text, Kind::target}));
   } else {
-    made.target = make_tokenizer(recipe, lines_of(data, training, {Kind::target}));
-    made.source = make_tokenizer(recipe, lines_of(data, training, {Kind::text}));
+    made.target = make_tokenizer(recipe, texts(data, training, {Kind::target}));
+    made.source = make_tokenizer(recipe, texts(data, training, {Kind::text}));
   }
   for_each_column(data, [&](const Column& column, std::size_t field) {
     const std::vector<std::string>& texts = training.columns[field];
@@ -84,6 +74,7 @@ Tokenizers DataKind::tokenizers(const Recipe& recipe, const DataSplit& training)
 
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory) {
   if (!tokenizers.labels.empty()) write_file(directory + labels_file, indented(tokenizers.labels));
+  if (tokenizers.chats) write_file(directory + chats_file, tokenizers.chats->to_json());
   if (!tokenizers.target) return;
   if (tokenizers.source == tokenizers.target) {
     save_tokenizer(*tokenizers.target, directory + "/tokenizer.json");
@@ -103,6 +94,8 @@ Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& dat
     const JsonNode json(read_file(file), file, JsonErrors::file);
     for (const JsonNode& label : json.elements()) loaded.labels.push_back(label.text());
   }
+  if (path_exists(directory + chats_file))
+    loaded.chats = std::make_shared<ChatTemplate>(read_file(directory + chats_file), directory + chats_file);
   if (!data.has_tokens()) return loaded;
   const bool one = !path_exists(directory + "/source_tokenizer.json");
   loaded.target = load(one ? "tokenizer.json" : "target_tokenizer.json");

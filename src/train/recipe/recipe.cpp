@@ -24,8 +24,11 @@ void for_each_path(KeySpec::Paths paths, const Take& take) {
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
-  // A definition without a directory may be an installed definition, so its name is kept if there is no such file.
-  if (key == "definition" && !is_plain_file(whole.string()) && !fs::path(path).has_parent_path()) return path;
+  // A definition or chat template without a directory may be an installed one, so its name is kept if there is no such
+  // file.
+  if ((key == "definition" || key == "data.template") && !is_plain_file(whole.string()) &&
+      !fs::path(path).has_parent_path())
+    return path;
   return whole.string();
 }
 

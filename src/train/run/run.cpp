@@ -73,6 +73,7 @@ std::int64_t Run::columns() {
 }
 
 Tokens Run::prompt(const std::string& text) const {
+  if (const auto& chats = data_->tokenizers.chats) return chats->prompt(tokenizer(), {{"user", text}});
   return train::prompt_tokens(recipe(), tokenizer(), text);
 }
 
@@ -81,7 +82,12 @@ std::int32_t Run::end_token() const {
 }
 
 Tokens Run::end_tokens() const {
-  return recipe().data.has_rows() ? train::end_tokens(tokenizer()) : Tokens();
+  if (!recipe().data.has_rows()) return {};
+  Tokens ends = train::end_tokens(tokenizer());
+  const auto& chats = data_->tokenizers.chats;
+  const std::int32_t end = chats ? chats->end_of_answer(tokenizer()) : -1;
+  if (end >= 0 && !contains(ends, end)) ends.push_back(end);
+  return ends;
 }
 
 namespace {

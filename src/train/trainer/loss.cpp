@@ -47,6 +47,16 @@ NamedSizes loss_sizes(const Model& model, const std::string& function, const Bat
     if (batch.has(state))
       throw DefinitionError("input '" + state + of_function +
                             " is also a result and thus a carried state, but the data has an array of that name");
+  const Signature& signature = model.signature(function);
+  const auto takes = [&](const char* input) {
+    return std::ranges::any_of(signature.inputs, [&](const FunctionInput& each) { return each.name == input; });
+  };
+  if (batch.has(packed_segments) && !takes(packed_segments))
+    throw DefinitionError(
+        "the rows of the data have several texts ('data.pack'), but function '" + function + "' of model '" +
+        model.name() +
+        "' takes no input 'segments', so that texts would see each other; packed_gpt2 and packed_llama "
+        "are definitions that take it");
   const NamedSizes sizes = [&] {
     try {
       return model.sizes(function, batch, carried);
@@ -54,7 +64,6 @@ NamedSizes loss_sizes(const Model& model, const std::string& function, const Bat
       throw DefinitionError("the model does not fit the data: " + std::string(error.what()));
     }
   }();
-  const Signature& signature = model.signature(function);
   for (const FunctionInput& input : signature.inputs)
     for (const std::string& dim : input.dims)
       if (!sizes.has(dim) && contains(signature.sizes, dim))
