@@ -1,7 +1,6 @@
 // array(values, dtype=none): a constant array of nested tuples of numbers or flags.
 #include <algorithm>
 
-#include "base/arrays/elements.hpp"
 #include "model/language/interpreter.hpp"
 #include "xtape/ops.hpp"
 
@@ -36,27 +35,23 @@ Shape shape_of(const Value& value) {
   return shape;
 }
 
-/// Floats are of the dtype `floats`.
-Array array_of(const Tuple& elements, const Shape& shape, Dtype floats, bool as_floats) {
-  const auto count_if = [&](const auto& holds) { return std::ranges::count_if(elements, holds); };
-  const auto flags = count_if([](const Value& each) { return each.as<bool>() != nullptr; });
-  const auto integers = count_if([](const Value& each) { return each.as<std::int64_t>() != nullptr; });
-  const auto count = std::ssize(elements);
+/// Returns an array of flags, of int64 or of float64.
+Array array_of(const Tuple& elements, const Shape& shape) {
+  const auto is_flag = [](const Value& each) { return each.as<bool>() != nullptr; };
+  const auto is_integer = [](const Value& each) { return each.as<std::int64_t>() != nullptr; };
+  const auto flags = std::ranges::count_if(elements, is_flag), count = std::ssize(elements);
   if (flags != 0 && flags != count) throw Error("array takes either numbers or flags, not both");
-  if (flags != 0) {
-    Array array(Dtype::boolean, shape);
-    std::ranges::transform(elements, array.as<bool>(), [](const Value& each) { return *each.as<bool>(); });
-    return array;
+  const bool integers = count != 0 && std::ranges::all_of(elements, is_integer);
+  Array array(flags != 0 ? Dtype::boolean : integers ? Dtype::int64 : Dtype::float64, shape);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Value& each = elements[static_cast<std::size_t>(i)];
+    if (flags != 0)
+      array.as<bool>()[i] = *each.as<bool>();
+    else if (integers)
+      array.as<std::int64_t>()[i] = *each.as<std::int64_t>();
+    else
+      array.as<double>()[i] = each.number();
   }
-  if (integers == count && count != 0 && !as_floats) {
-    Array array(Dtype::int64, shape);
-    std::ranges::transform(elements, array.as<std::int64_t>(),
-                           [](const Value& each) { return *each.as<std::int64_t>(); });
-    return array;
-  }
-  Array exact(Dtype::float64, shape), array(floats, shape);
-  std::ranges::transform(elements, exact.as<double>(), &Value::number);
-  convert_floats(exact, array);
   return array;
 }
 }  // namespace
@@ -76,15 +71,12 @@ Value Interpreter::array(std::size_t column, const Arguments& arguments, const A
       if (name == nullptr) throw Error("array: 'dtype' must be the name of a dtype, not " + describe(given[1]));
       dtype = *name == "float" ? context_.dtype : *name == "int" ? Dtype::int64 : dtype_named(*name);
     }
-    const bool floats = dtype && is_floating(*dtype);
-    const auto made = [&] {
-      if (const auto* var = given[0].as<Var>()) return *var;
-      const Shape shape = shape_of(given[0]);
-      Tuple elements;
-      flatten(given[0], shape, 0, elements);
-      return tape_->constant(array_of(elements, shape, floats ? *dtype : context_.dtype, floats));
-    }();
-    return dtype ? cast(made, *dtype) : made;
+    if (const auto* var = given[0].as<Var>()) return dtype ? cast(*var, *dtype) : *var;
+    const Shape shape = shape_of(given[0]);
+    Tuple elements;
+    flatten(given[0], shape, 0, elements);
+    const Var made = tape_->constant(array_of(elements, shape));
+    return cast(made, dtype ? *dtype : made.dtype() == Dtype::float64 ? context_.dtype : made.dtype());
   });
 }
 

@@ -70,21 +70,14 @@ JacobianOptions jacobian_options(const std::string& function, const Value& mode,
   return options;
 }
 
-/// The arguments of a function of derivatives. The first two are what is differentiated, and by what.
-struct DerivativeArguments {
-  std::vector<std::string> names;
-  std::size_t required;
-};
-
-const DerivativeArguments& arguments_of_derivative(const std::string& name) {
-  static const std::map<std::string, DerivativeArguments> all = {
-      {"grad", {{"outputs", "inputs", "cotangents"}, 2}},
-      {"jvp", {{"outputs", "inputs", "tangents"}, 3}},
-      {"hvp", {{"output", "inputs", "directions"}, 3}},
-      {"jacobian", {{"output", "inputs", "mode", "chunk_size"}, 2}},
-      {"hessian", {{"output", "input", "mode", "chunk_size"}, 2}}};
-  return all.at(name);
-}
+/// The names of the arguments of each function, and how many are required. The first two are what is differentiated,
+/// and by what.
+const std::map<std::string, std::pair<std::vector<std::string>, std::size_t>> derivative_arguments = {
+    {"grad", {{"outputs", "inputs", "cotangents"}, 2}},
+    {"jvp", {{"outputs", "inputs", "tangents"}, 3}},
+    {"hvp", {{"output", "inputs", "directions"}, 3}},
+    {"jacobian", {{"output", "inputs", "mode", "chunk_size"}, 2}},
+    {"hessian", {{"output", "input", "mode", "chunk_size"}, 2}}};
 
 Value derivative_of(const std::string& name, const std::vector<Value>& given) {
   if (name == "grad") {
@@ -142,7 +135,7 @@ VmapOptions vmap_options(const Arguments& arguments, std::size_t inputs) {
 Value Interpreter::derivative(const std::string& name, const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&] {
-    const auto& [names, required] = arguments_of_derivative(name);
+    const auto& [names, required] = derivative_arguments.at(name);
     std::vector<Value> given = by_name(name, arguments, names, required);
     if (given[0].is_callable()) {  // stands for its results for these inputs
       Arguments inputs;

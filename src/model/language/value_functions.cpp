@@ -75,14 +75,10 @@ Value total(const std::string& name, const Tuple& elements) {
 }
 
 Value any_or_all(const std::string& name, const Tuple& flags) {
-  bool any = false, all = true;
-  for (const Value& each : flags) {
-    const auto* flag = each.as<bool>();
-    if (flag == nullptr) throw Error(name + " of a tuple takes flags, not " + describe(each));
-    any = any || *flag;
-    all = all && *flag;
-  }
-  return name == "any" ? any : all;
+  for (const Value& each : flags)
+    if (each.as<bool>() == nullptr) throw Error(name + " of a tuple takes flags, not " + describe(each));
+  const auto holds = [](const Value& each) { return *each.as<bool>(); };
+  return name == "any" ? std::ranges::any_of(flags, holds) : std::ranges::all_of(flags, holds);
 }
 
 Value length(const Tuple& arguments) {
