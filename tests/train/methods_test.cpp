@@ -5,6 +5,7 @@
 #include "run_files.hpp"
 #include "thread_ranks.hpp"
 #include "tiny.hpp"
+#include "xtape/safetensors.hpp"
 
 namespace methods {
 
