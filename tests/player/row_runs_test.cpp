@@ -41,7 +41,7 @@ Played played(const Tape& tape, const Vars& outputs, int threads) {
 
 void check_bits(const Tape& tape, const Vars& outputs) {
   const Played one = played(tape, outputs, 1);
-  for (const int threads : {2, 7, 16, 64}) {
+  for (const int threads : {2, 7, 16, 64, 100}) {
     CAPTURE(threads);
     const Played many = played(tape, outputs, threads);
     for (std::size_t i = 0; i < outputs.size(); ++i) {

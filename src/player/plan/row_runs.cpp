@@ -86,7 +86,7 @@ class RunFinder {
   void finish() {
     const bool whole = run_.steps == all_steps_;
     const double row = nanoseconds_ * static_cast<double>(whole ? times_ : 1);
-    const bool pays = run_.rows >= threads_ && static_cast<double>(run_.rows) * row >= 2 * worth_a_piece;
+    const bool pays = 2 * run_.rows >= threads_ && static_cast<double>(run_.rows) * row >= 2 * worth_a_piece;
     if (pays && (whole || run_.steps > 1)) {
       const std::int64_t worth = std::llround(std::ceil(worth_a_piece / row));
       run_.grain = std::max(worth, std::min(product_rows, ceiling(run_.rows, threads_)));
