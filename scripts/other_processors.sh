@@ -40,7 +40,7 @@ unpack_libraries() { # unpack_libraries DIRECTORY
     -o Dir::State="$root.apt" -o Dir::State::status="$root.apt/status" -o Dir::Cache="$root.apt")
   "${apt[@]}" update >&2 &&
     "${apt[@]}" install -y --download-only --no-install-recommends libxtensor-dev libxsimd-dev libopenblas-openmp-dev \
-      libsentencepiece-dev libpcre2-dev libpng-dev libutf8proc-dev zlib1g-dev libxxhash-dev nlohmann-json3-dev libcli11-dev doctest-dev \
+      libsentencepiece-dev libpcre2-dev libjpeg62-turbo-dev libpng-dev libutf8proc-dev zlib1g-dev libxxhash-dev nlohmann-json3-dev libcli11-dev doctest-dev \
       librandom123-dev >/dev/null || return
   for package in "$root.apt"/archives/*.deb; do dpkg -x "$package" "$root.part" || return; done
   # Absolute paths would lead to the headers and libraries of this machine.

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev nlohmann-json3-dev
-  libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev libpng-dev libutf8proc-dev zlib1g-dev
+  libcli11-dev librandom123-dev libsentencepiece-dev libpcre2-dev libjpeg62-turbo-dev libpng-dev libutf8proc-dev zlib1g-dev
   libxxhash-dev)
 if [ "${1:-}" = --program ]; then
   shift

@@ -52,12 +52,12 @@ Images resized(const Images& images, const ImageResize& resize);
 
 /// Reads a labelled data set from a folder or a file.
 ///
-/// A folder contains a folder for each label, named like the label, with PNG (.png) and binary PNM files (.pgm, .ppm,
+/// A folder contains a folder for each label, named like the label, with PNG, JPEG and binary PNM files (.pgm, .ppm,
 /// .pnm). A file with the extension of another image format is an error. The images are read with `channels` channels.
 /// Colours become grey, or grey becomes three equal channels. Transparent pixels have the colours of the file. The Exif
-/// orientation of a PNG file turns the image. `resize` applies to each image, and then all images must have the same
-/// size. The images of all labels are mixed evenly, so that both parts of a split contain all labels. The images of a
-/// label keep the order of their names.
+/// orientation of a PNG or JPEG file turns the image. `resize` applies to each image, and then all images must have the
+/// same size. The images of all labels are mixed evenly, so that both parts of a split contain all labels. The images
+/// of a label keep the order of their names.
 ///
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.
@@ -65,7 +65,7 @@ Images resized(const Images& images, const ImageResize& resize);
 /// Throws FileError with the name of the file if a file cannot be read or is not as described. If two images differ in
 /// size, the message contains both sizes. Throws Error if `channels` is neither 1 nor 3.
 Images read_images(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});
-/// Reads one PNG or PNM file. The image has no label.
+/// Reads one PNG, JPEG or PNM file. The image has no label.
 Images read_image(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});
 
 /// The conversion of pixels to numbers, and the augmentation of training images.

@@ -1,4 +1,4 @@
-// Reads images from files: PNG, PNM, safetensors and .npz.
+// Reads images from files: PNG, JPEG, PNM, safetensors and .npz.
 #include "data/images/image_files.hpp"
 
 #include <algorithm>
@@ -106,20 +106,23 @@ Images planar(const Interleaved& image, std::int64_t channels) {
 
 /// The first bytes of image files of kinds that cannot be read.
 constexpr std::pair<std::string_view, const char*> unread_kinds[] = {
-    {"\xff\xd8\xff", "JPEG"}, {"GIF8", "GIF"},        {"BM", "BMP"},
-    {"RIFF", "WebP"},         {{"II*\0", 4}, "TIFF"}, {{"MM\0*", 4}, "TIFF"}};
+    {"GIF8", "GIF"}, {"BM", "BMP"}, {"RIFF", "WebP"}, {{"II*\0", 4}, "TIFF"}, {{"MM\0*", 4}, "TIFF"}};
+
+Interleaved read_any(const std::string& path, const std::string& bytes) {
+  if (bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7') return read_pnm(path, bytes);
+  return bytes.starts_with("\xff\xd8\xff") ? read_jpeg(path, bytes) : read_png(path, bytes);
+}
 
 /// Appends the image of a file. It must have the shape of the earlier images.
 void append_file(Images& images, const std::string& path, const ImageResize& resize) {
   const std::string bytes = read_file(path);
-  if (bytes.size() < 8) fail_image(path, "not a PNG or PNM image");
+  if (bytes.size() < 8) fail_image(path, "not a PNG, JPEG or PNM image");
   for (const auto& [first, kind] : unread_kinds)
     if (bytes.starts_with(first))
-      fail_image(path, std::string("a ") + kind +
-                           " image, and only PNG and PNM images are read: convert it to PNG, which keeps its pixels");
-  const bool pnm = bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7';
-  const Images image =
-      resized(planar(pnm ? read_pnm(path, bytes) : read_png(path, bytes), images.shape.channels), resize);
+      fail_image(path,
+                 std::string("a ") + kind +
+                     " image, and only PNG, JPEG and PNM images are read: convert it to PNG, which keeps its pixels");
+  const Images image = resized(planar(read_any(path, bytes), images.shape.channels), resize);
   if (images.files.empty()) images.shape = image.shape;
   if (images.shape != image.shape)
     fail_image(path, "the image is " + std::to_string(image.shape.height) + " x " + std::to_string(image.shape.width) +
@@ -173,7 +176,7 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
   }
   if (files.empty())
     throw FileError(folder +
-                    " has no images: it must have a folder for each label, with .png, .pgm, .ppm or .pnm files");
+                    " has no images: it must have a folder for each label, with .png, .jpg, .pgm, .ppm or .pnm files");
   std::ranges::stable_sort(files, [](const File& a, const File& b) { return a.place < b.place; });
   for (const File& file : files) {
     append_file(images, file.path, resize);

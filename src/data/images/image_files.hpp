@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "xtape/images.hpp"
@@ -35,5 +36,12 @@ void reserve(Interleaved& image, const std::string& path);
 /// grey becomes three equal channels, transparency is dropped, and 16-bit values keep only their upper 8 bits. If the
 /// file has a chunk eXIf, the image is turned as its orientation specifies. Throws FileError.
 Interleaved read_png(const std::string& path, const std::string& bytes);
+/// The same for a JPEG file, with the values of Pillow. Throws FileError for an image in CMYK, and for a damaged one.
+Interleaved read_jpeg(const std::string& path, const std::string& bytes);
+
+/// Returns the orientation in an Exif block, 1 to 8, or 1 if it has none.
+int exif_orientation(std::string_view exif);
+/// Returns the image turned and mirrored as the orientation specifies.
+Interleaved turned(Interleaved image, int orientation);
 
 }  // namespace xtape

@@ -1,7 +1,6 @@
 // Reads PNG images.
 #include <png.h>
 
-#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 
@@ -54,24 +53,11 @@ struct PngReader {
     if (setjmp(png_jmpbuf(png)) == 0) png_read_end(png, info);  // damage after the pixels is ignored
     png_bytep exif = nullptr;
     png_uint_32 size = 0;
-    if (png_get_eXIf_1(png, info, &size, &exif) == 0 || size < 8) return 1;
-    const auto number = [&](png_uint_32 at, int bytes) {
-      png_uint_32 value = 0;
-      for (int i = 0; i < bytes; ++i) value = value << 8 | exif[exif[0] == 'M' ? at + i : at + bytes - 1 - i];
-      return value;
-    };
-    const png_uint_32 first = number(4, 4);
-    if (first > size - 2) return 1;
-    const png_uint_32 entries = std::min(number(first, 2), (size - first - 2) / 12);
-    for (png_uint_32 at = first + 2; at < first + 2 + 12 * entries; at += 12)
-      if (number(at, 2) == orientation_tag && number(at + 2, 2) == short_type && number(at + 8, 2) <= 8)
-        return std::max<int>(1, static_cast<int>(number(at + 8, 2)));
-    return 1;
+    if (png_get_eXIf_1(png, info, &size, &exif) == 0) return 1;
+    return exif_orientation({reinterpret_cast<const char*>(exif), size});
   }
 
  private:
-  static constexpr png_uint_32 orientation_tag = 0x112, short_type = 3;
-
   [[noreturn]] static void fail(png_structp png, png_const_charp why) {
     auto* self = static_cast<PngReader*>(png_get_error_ptr(png));
     std::strncpy(self->message, why, sizeof self->message - 1);
@@ -84,24 +70,6 @@ struct PngReader {
     self->at += count;
   }
 };
-
-/// Returns the image turned and mirrored as its Exif orientation specifies.
-Interleaved turned(const Interleaved& image, int orientation) {
-  const auto [channels, height, width] = image.shape;
-  const bool transposes = orientation >= 5;
-  Interleaved made;
-  made.shape = {channels, transposes ? width : height, transposes ? height : width};
-  made.pixels.reserve(image.pixels.size());
-  for (std::int64_t i = 0; i < made.shape.height; ++i)
-    for (std::int64_t j = 0; j < made.shape.width; ++j) {
-      std::int64_t row = transposes ? j : i, column = transposes ? i : j;
-      if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) row = height - 1 - row;
-      if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) column = width - 1 - column;
-      const std::uint8_t* pixel = image.pixels.data() + (row * width + column) * channels;
-      made.pixels.insert(made.pixels.end(), pixel, pixel + channels);
-    }
-  return made;
-}
 }  // namespace
 
 Interleaved read_png(const std::string& path, const std::string& bytes) {
@@ -119,10 +87,7 @@ Interleaved read_png(const std::string& path, const std::string& bytes) {
     std::vector<png_bytep> rows;
     for (std::int64_t i = 0; i < image.shape.height; ++i)
       rows.push_back(image.pixels.data() + i * 3 * image.shape.width);
-    if (reader.pixels(rows.data())) {
-      const int orientation = reader.orientation();
-      return orientation == 1 ? image : turned(image, orientation);
-    }
+    if (reader.pixels(rows.data())) return turned(std::move(image), reader.orientation());
   }
   fail_image(path, std::string("not a PNG image that can be read: ") + reader.message);
 }
