@@ -4,7 +4,7 @@
 namespace xtape::model {
 
 namespace {
-std::string joined(const std::vector<Expression>& expressions, std::size_t first) {
+std::string joined_from(const std::vector<Expression>& expressions, std::size_t first) {
   std::string list;
   for (std::size_t i = first; i < expressions.size(); ++i) list += (i > first ? ", " : "") + to_source(expressions[i]);
   return list;
@@ -57,7 +57,7 @@ std::string to_source(const Expression& expression) {
     case Form::ellipsis:
       return "...";
     case Form::tuple:
-      return "(" + joined(children, 0) + (children.size() == 1 ? ",)" : ")");
+      return "(" + joined_from(children, 0) + (children.size() == 1 ? ",)" : ")");
     case Form::comprehension:
       return comprehension(expression);
     case Form::star:
@@ -68,7 +68,7 @@ std::string to_source(const Expression& expression) {
       return (number ? "(" + children[0].text + ")" : operand(children[0])) + "." + expression.text;
     }
     case Form::index:
-      return operand(children[0]) + "[" + joined(children, 1) + "]";
+      return operand(children[0]) + "[" + joined_from(children, 1) + "]";
     case Form::unary:
       return expression.text + (expression.text == "not" ? " " : "") + operand(children[0]);
     case Form::binary: {
@@ -87,7 +87,7 @@ std::string to_source(const Expression& expression) {
     case Form::call:
       break;
   }
-  std::string list = joined(children, 1);
+  std::string list = joined_from(children, 1);
   for (const Keyword& each : expression.keywords)
     list += (list.empty() ? "" : ", ") + each.name + "=" + to_source(each.value);
   return operand(children[0]) + "(" + list + ")";
