@@ -24,7 +24,7 @@ PUBLIC = {
     "onnx": "onnx",
     "inspect": "inspect team_profile",
     "model": "hugging_face model",
-    "data": "array_batches bleu chats csv images text tokenizers",
+    "data": "array_batches bleu chats corruption csv images text tokenizers",
     "decode": "decode predict",
     "ranks": "distributed",
     "train": "profile recipe train trainer",

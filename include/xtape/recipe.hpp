@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "xtape/corruption.hpp"
 #include "xtape/trainer.hpp"
 
 namespace xtape {
@@ -92,6 +93,7 @@ struct Recipe {
         chat_template;  ///< For "chats" and "preferences": a file, or the name of an installed one. May be empty.
     /// For "chats" and "preferences": the roles of the file, and what they are called in templates.
     std::vector<std::pair<std::string, std::string>> roles;
+    CorruptionOptions corruption;    ///< For "text" and "documents". The tokens in it are those of the tokenizer.
     std::int64_t pack = 0;           ///< For "documents" and "chats": see packed. 0: not packed.
     std::vector<Column> columns;     ///< For rows of texts. Columns without a name are skipped.
     TableOptions table;              ///< For "table" and "tags".

@@ -5,6 +5,7 @@
 #include "xtape/bleu.hpp"
 #include "xtape/chats.hpp"
 #include "xtape/core.hpp"
+#include "xtape/corruption.hpp"
 #include "xtape/csv.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/distributed.hpp"

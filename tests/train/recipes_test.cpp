@@ -61,6 +61,10 @@ const std::map<std::string, std::int64_t> parameters = {
                         linear(16, 128) + linear(128, 128) + linear(128, said* said* said)},
     {"gpt2_finetune", 124'439'808},                           // as published
     {"gpt2_lora_finetune", 124'439'808 + 12 * 8 * 16 * 768},  // rank 8 beside matrices of 4 + 2 + 5 + 5 widths
+    {"masked_lm", said * 128 + 130 * 128 + 2 * 128 + norms(1, 128) +
+                      4 * (attention(128) + forward(128, 512) + norms(2, 128)) + linear(128, 128) + norms(1, 128) +
+                      said},
+    {"span_corruption", said * 128 + 2 * (12 * 128 * 128 + 4 * 128 * 512 + 5 * 128) + 2 * 32 * 4 + 2 * 128},
     {"gpt2_padded", gpt(257, 128, 8)},
     {"chat_finetune", 2 * 32000 * 768 + 12 * (4 * 768 * 768 + 3 * 768 * 2048 + 2 * 768) + 768},
     {"chat_packed", gpt(256, 128, 4)},

@@ -107,14 +107,7 @@ std::shared_ptr<const ChatTemplate> chat_template_of(const Recipe& recipe) {
 
 Tokenizers with_chats(Tokenizers made, const std::shared_ptr<const ChatTemplate>& chats, const Recipe& recipe) {
   made.chats = chats;
-  const auto* pieces = dynamic_cast<const SentencePieceTokenizer*>(made.target.get());
-  if (!chats || recipe.tokenizer.kind != "sentencepiece" || pieces == nullptr) return made;
-  PublishedTokens published{pieces->pad(), pieces->start(), pieces->end(), false, pieces->size()};
-  for (const std::string& name : chats->special_tokens())
-    if (pieces->token_of(name) < 0)
-      published.added.push_back(
-          {.content = name, .token = static_cast<std::int32_t>(published.size++), .special = true, .found = false});
-  made.source = made.target = std::make_shared<SentencePieceTokenizer>(pieces->with_tokens(published));
+  if (chats) made.source = made.target = with_special_tokens(made.target, chats->special_tokens(), recipe);
   return made;
 }
 

@@ -48,7 +48,7 @@ Key<Recipe::Data> fields_key(std::vector<std::string> names) {
       data.fields.emplace_back(each, field);
     }
     fields.done();
-    for (const char* other : {"delimiter", "header", "separator"})
+    for (const char* other : {"delimiter", "header", "separator", "source", "target"})
       if (section.json().contains(other)) section.exclude(name, other);
   };
   const auto if_given = [read](Section& section, const std::string& name, Recipe::Data& data) {

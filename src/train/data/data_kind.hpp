@@ -138,6 +138,19 @@ Key<Recipe::Data> fields_key(std::vector<std::string> names = {});
 /// Returns the field that `fields` gives a name.
 const std::string& field_of(const Recipe::Data& data, const std::string& name);
 Key<Recipe::Data> pack_key();
+/// The key `corruption`, of kinds whose texts can be corrupted.
+Key<Recipe::Data> corruption_key();
+extern const Keys<CorruptionOptions> corruption_keys;
+/// Returns the batches with the recipe's corruption, if it has one.
+std::unique_ptr<Batches> corrupted(std::unique_ptr<Batches> batches, const Recipe& recipe,
+                                   const Tokenizers& tokenizers);
+/// Returns a tokenizer with more special tokens. Only a tokenizer of kind "sentencepiece" that the run has made gets
+/// those that it lacks.
+std::shared_ptr<const Tokenizer> with_special_tokens(const std::shared_ptr<const Tokenizer>& tokenizer,
+                                                     const std::vector<std::string>& names, const Recipe& recipe);
+/// Returns the tokenizers with the special tokens that the recipe's corruption needs. Throws Error if a tokenizer that
+/// the run has not made lacks them.
+Tokenizers with_corruption(Tokenizers made, const Recipe& recipe);
 void append(TableTexts more, TableTexts& columns);
 /// Returns the file and line of a text of a split's column.
 TextPlace places(const Recipe::Data& data, const DataSplit& split);

@@ -36,7 +36,8 @@ struct TextData final : DataKind {
               {"block_size", &Data::block_size, "the number of tokens of a training row", Range{1, longest_row}},
               {"windows", &Data::consecutive, "blocks begin at random positions, or where the previous block ended",
                Names{"random", "consecutive"}},
-              fields_key({"text"})}}};
+              fields_key({"text"}),
+              corruption_key()}}};
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
@@ -55,14 +56,20 @@ struct TextData final : DataKind {
     validation.text = std::move(texts.validation);
   }
 
+  Tokenizers tokenizers(const Recipe& recipe, const DataSplit& training) const override {
+    return with_corruption(DataKind::tokenizers(recipe, training), recipe);
+  }
+
   std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, const DataSplit& training,
                                    const DataSplit& evaluated) const override {
     require_memory_left(sizeof(Tokens::value_type) * (training.text.size() + evaluated.text.size()),
                         "a token for each byte of " +
                             joined(recipe.data.training, [](const std::vector<std::string>& part) { return part[0]; }));
-    return std::make_unique<TextBatches>(
-        encoded(*tokenizers.target, training), encoded(*tokenizers.target, evaluated),
-        TextBatchesOptions{recipe.batch_size, recipe.data.block_size, recipe.trainer.seed, recipe.data.consecutive});
+    return corrupted(
+        std::make_unique<TextBatches>(encoded(*tokenizers.target, training), encoded(*tokenizers.target, evaluated),
+                                      TextBatchesOptions{recipe.batch_size, recipe.data.block_size, recipe.trainer.seed,
+                                                         recipe.data.consecutive}),
+        recipe, tokenizers);
   }
 };
 }  // namespace

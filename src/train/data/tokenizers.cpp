@@ -72,6 +72,18 @@ Tokenizers DataKind::tokenizers(const Recipe& recipe, const DataSplit& training)
   return made;
 }
 
+std::shared_ptr<const Tokenizer> with_special_tokens(const std::shared_ptr<const Tokenizer>& tokenizer,
+                                                     const std::vector<std::string>& names, const Recipe& recipe) {
+  const auto* pieces = dynamic_cast<const SentencePieceTokenizer*>(tokenizer.get());
+  if (recipe.tokenizer.kind != "sentencepiece" || pieces == nullptr) return tokenizer;
+  PublishedTokens published{pieces->pad(), pieces->start(), pieces->end(), false, pieces->size()};
+  for (const std::string& name : names)
+    if (pieces->token_of(name) < 0)
+      published.added.push_back(
+          {.content = name, .token = static_cast<std::int32_t>(published.size++), .special = true, .found = false});
+  return std::make_shared<SentencePieceTokenizer>(pieces->with_tokens(published));
+}
+
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory) {
   if (!tokenizers.labels.empty()) write_file(directory + labels_file, indented(tokenizers.labels));
   if (tokenizers.chats) write_file(directory + chats_file, tokenizers.chats->to_json());

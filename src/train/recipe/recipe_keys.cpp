@@ -300,6 +300,7 @@ const std::vector<KeyTable>& key_tables() {
     for (const KeyTable& more : {KeyTable("data.resize", resize_keys),
                                  {"data.normalise", normalise_keys},
                                  {"start", start_keys},
+                                 {"data.corruption", corruption_keys},
                                  {"tokenizer", tokenizer_keys},
                                  {"batch", batch_keys},
                                  {"optimizer", optimizer_keys},
