@@ -84,7 +84,9 @@ struct Recipe {
     /// effect.
     std::int64_t held_out = 0;
     std::int64_t block_size = 64;                     ///< For "text".
-    bool consecutive = false;                         ///< For "text": see TextBatches.
+    TextOrder order = TextOrder::random;              ///< For "text".
+    std::string token_type;                           ///< For "text": see the recipe's key. "": not given.
+    std::int64_t skip_bytes = 0;                      ///< For "text": the bytes before the tokens of raw files.
     DocumentEnd separator = DocumentEnd::blank_line;  ///< For "documents".
     std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
     /// Files of JSON Lines: the field of each column, such as {"text", "content"}. Empty: other files.
@@ -111,7 +113,7 @@ struct Recipe {
     bool has_rows() const;    ///< Batches are RowBatches, ImageBatches or ArrayBatches. False for "text".
     /// Whether there are reference answers for the model's answers.
     bool has_answers() const { return has_pairs() || !prompt_end.empty(); }
-    bool has_epochs() const { return has_rows() || consecutive; }
+    bool has_epochs() const { return has_rows() || order != TextOrder::random; }
   };
   std::string name;
   std::string about;

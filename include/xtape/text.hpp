@@ -101,29 +101,50 @@ class Batches {
   virtual void validation_sample(std::uint64_t index, BatchArrays& batch) const = 0;
 };
 
+/// A sequence of tokens, in memory or in a file, from which its parts are read when they are used.
+class TokenSequence {
+ public:
+  virtual ~TokenSequence() = default;
+  virtual std::int64_t size() const = 0;
+  /// Copies the tokens [begin, begin + count), which must exist, to `to`. Throws FileError if a file cannot be read.
+  /// Any thread can read.
+  virtual void read(std::int64_t begin, std::int64_t count, std::int64_t* to) const = 0;
+};
+
+/// The order in which training reads the blocks of a text.
+enum class TextOrder : std::uint8_t {
+  random,       ///< Blocks begin at random positions. There are no epochs.
+  consecutive,  ///< Each row continues the same row of the previous batch.
+  shuffled      ///< The text is cut into blocks. An epoch reads each of them once, in random order.
+};
+
 struct TextBatchesOptions {
   std::int64_t rows = 1;
   std::int64_t block_size = 64;  ///< Tokens per row.
   std::uint64_t seed = 0;        ///< Determines the data order.
-  bool consecutive = false;      ///< See TextBatches.
+  TextOrder order = TextOrder::random;
 };
 
-/// Next-token batches of a text. The target of each token is the next token. Training rows are blocks at random
-/// positions. Validation rows are consecutive blocks. The last block is padded with ignored targets, and the last batch
-/// may have fewer rows.
+/// Next-token batches of a text. The target of each token is the next token. Validation rows are consecutive blocks.
+/// The last block is padded with ignored targets, and the last batch may have fewer rows.
 ///
 /// If `consecutive`, each split is cut into strips of equal length, one per row. Row i of batch k is window k of strip
 /// i, so each row continues the same row of the previous batch. An epoch reads all complete windows of the training
 /// strips in order. Validation strips are read to their ends. The last window of a strip is padded with ignored
 /// targets, and batches after it do not have the strip's row.
+///
+/// If `shuffled`, an epoch has every complete block of the training split once, and its last batch may have fewer rows.
 class TextBatches : public Batches {
  public:
   /// Throws Error if the training split is too short for a block (if `consecutive`, for one block per row), if the
   /// validation split is too short for one target, or if a batch is empty or exceeds most_batch_tokens.
   TextBatches(Tokens training, Tokens validation, const TextBatchesOptions& options);
+  /// The same for sequences, neither of which may be null.
+  TextBatches(std::shared_ptr<const TokenSequence> training, std::shared_ptr<const TokenSequence> validation,
+              const TextBatchesOptions& options);
   std::int64_t rows() const override { return options_.rows; }
   std::int64_t columns() const override { return options_.block_size; }
-  std::int64_t epoch_batches() const override;  ///< 0 if not `consecutive`.
+  std::int64_t epoch_batches() const override;  ///< 0 if the order is random.
   std::uint64_t order() const override;
   void training(std::uint64_t index, BatchArrays& batch) const override;
   bool training_continues(std::uint64_t index) const override;
@@ -133,13 +154,16 @@ class TextBatches : public Batches {
   void validation_sample(std::uint64_t index, BatchArrays& batch) const override;
 
  private:
-  void random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index, BatchArrays& batch) const;
+  void random_rows(const TokenSequence& split, std::uint64_t stream, std::uint64_t index, BatchArrays& batch) const;
   /// Fills the rows with window `index` of their strips of `split`. Strips have `strip` tokens.
-  void windows(const Tokens& split, std::int64_t strip, std::int64_t index, BatchArrays& batch) const;
+  void windows(const TokenSequence& split, std::int64_t strip, std::int64_t index, BatchArrays& batch) const;
+  void shuffled_rows(std::uint64_t index, BatchArrays& batch) const;
+  const TokenSequence& the_training() const;
+  const TokenSequence& the_validation() const;
   std::int64_t training_strip() const;
   std::int64_t validation_strip() const;
-  Tokens training_;
-  Tokens validation_;
+  std::int64_t training_blocks() const;
+  std::shared_ptr<const TokenSequence> training_, validation_;
   TextBatchesOptions options_;
 };
 

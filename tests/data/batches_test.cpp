@@ -105,7 +105,8 @@ TEST_CASE("validation counts every token once for any batch size") {
 
 TEST_CASE("consecutive windows: each row reads one strip per epoch and continues from batch to batch") {
   // 3 strips of 34 tokens: 4 windows of 8, whose last target is the strip's token 32.
-  const TextBatches batches(counting(0, 103), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true});
+  const TextBatches batches(counting(0, 103), counting(0, 9),
+                            {.rows = 3, .block_size = 8, .order = TextOrder::consecutive});
   CHECK(batches.epoch_batches() == 4);
   BatchArrays batch = batches.blank();
   std::map<std::int64_t, int> seen;
@@ -136,7 +137,7 @@ TEST_CASE("consecutive validation counts every token once, and rows continue fro
   for (const std::int32_t size : {2, 3, 8, 9, 10, 17, 49, 50, 64}) {
     for (const std::int64_t rows : {1, 3, 4}) {
       const TextBatches batches(counting(0, 50), counting(100, size),
-                                {.rows = rows, .block_size = 8, .consecutive = true});
+                                {.rows = rows, .block_size = 8, .order = TextOrder::consecutive});
       BatchArrays batch = batches.blank();
       std::set<std::int64_t> seen;
       std::vector<std::int64_t> last(static_cast<std::size_t>(rows), -1);
@@ -177,11 +178,11 @@ TEST_CASE("splits that are too short are errors") {
   CHECK_THROWS_WITH_AS(TextBatches(counting(0, 9), counting(0, 1), {.rows = 1, .block_size = 8}),
                        doctest::Contains("needs at least 2"), Error);
   CHECK_THROWS_AS(TextBatches(counting(0, 9), counting(0, 9), {.rows = 0}), Error);
-  CHECK_THROWS_WITH_AS(TextBatches(counting(0, 26), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}),
-                       "the training split has 26 tokens; consecutive blocks of 8 in 3 rows need at least 27", Error);
-  CHECK(
-      TextBatches(counting(0, 27), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true}).epoch_batches() ==
-      1);
+  CHECK_THROWS_WITH_AS(
+      TextBatches(counting(0, 26), counting(0, 9), {.rows = 3, .block_size = 8, .order = TextOrder::consecutive}),
+      "the training split has 26 tokens; consecutive blocks of 8 in 3 rows need at least 27", Error);
+  CHECK(TextBatches(counting(0, 27), counting(0, 9), {.rows = 3, .block_size = 8, .order = TextOrder::consecutive})
+            .epoch_batches() == 1);
 }
 
 TEST_CASE("batches of too many tokens are errors, also if the product overflows") {
@@ -206,4 +207,40 @@ TEST_CASE("draws are uniform and a shuffle is a permutation") {
   CHECK(std::set<std::uint32_t>(order.begin(), order.end()).size() == 1000);
   CHECK(order != shuffled(1000, 3, 2));
   CHECK(order == shuffled(1000, 3, 1));
+}
+
+TEST_CASE("shuffled blocks: an epoch has every complete block once, in an order that seed and epoch determine") {
+  for (const std::int64_t blocks : {1, 2, 7, 64, 65, 1000}) {
+    CAPTURE(blocks);
+    const auto tokens = static_cast<std::int32_t>(blocks * 8 + 5);
+    const TextBatchesOptions options = {.rows = 3, .block_size = 8, .seed = 5, .order = TextOrder::shuffled};
+    const TextBatches batches(counting(0, tokens), counting(0, 9), options);
+    REQUIRE(batches.epoch_batches() == (blocks + 2) / 3);
+    BatchArrays batch = batches.blank();
+    const auto epoch = [&](const TextBatches& of, std::int64_t number) {
+      std::vector<std::int64_t> starts;
+      for (std::int64_t i = 0; i < of.epoch_batches(); ++i) {
+        of.training(static_cast<std::uint64_t>(number * of.epoch_batches() + i), batch);
+        const auto read = elements(batch, "tokens"), targets = elements(batch, "targets");
+        for (std::size_t at = 0; at < read.size(); ++at) {
+          CHECK(read[at] == read[at / 8 * 8] + static_cast<std::int64_t>(at % 8));
+          CHECK(targets[at] == read[at] + 1);
+          if (at % 8 == 0) starts.push_back(read[at]);
+        }
+      }
+      return starts;
+    };
+    const auto first = epoch(batches, 0), second = epoch(batches, 1);
+    const std::set<std::int64_t> different(first.begin(), first.end());
+    CHECK(std::ssize(first) == blocks);
+    CHECK(std::ssize(different) == blocks);
+    CHECK(*different.rbegin() == (blocks - 1) * 8);
+    CHECK(std::set<std::int64_t>(second.begin(), second.end()) == different);
+    if (blocks < 64) continue;
+    CHECK(first != second);
+    CHECK(!std::is_sorted(first.begin(), first.end()));
+    TextBatchesOptions other = options;
+    other.seed = 6;
+    CHECK(epoch(TextBatches(counting(0, tokens), counting(0, 9), other), 0) != first);
+  }
 }

@@ -33,7 +33,7 @@ struct World {
   PublishedTokenizer pairs{byte_pairs};
   Tokens text = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   TextBatches batches{text, text, {.rows = 2, .block_size = 3}};
-  TextBatches strips{text, text, {.rows = 2, .block_size = 3, .seed = 0, .consecutive = true}};
+  TextBatches strips{text, text, {.rows = 2, .block_size = 3, .seed = 0, .order = TextOrder::consecutive}};
   BatchArrays blank = batches.blank();
 
   const SentencePieceTokenizer& pieces() const {
@@ -190,7 +190,11 @@ ChatTemplate plain_chats() {
 std::vector<Row> rows_of_texts(World& w) {
   const auto sized = [](std::int64_t rows, std::int64_t block_size, bool consecutive = false) {
     return [=] {
-      TextBatches({0, 1, 2}, {0, 1}, {.rows = rows, .block_size = block_size, .seed = 0, .consecutive = consecutive});
+      TextBatches({0, 1, 2}, {0, 1},
+                  {.rows = rows,
+                   .block_size = block_size,
+                   .seed = 0,
+                   .order = consecutive ? TextOrder::consecutive : TextOrder::random});
     };
   };
   const auto left = [&w] {  // what is left of batches that were moved

@@ -103,7 +103,7 @@ TEST_CASE("text in consecutive windows has epochs, text in random blocks has non
                     Setting::parse("epochs=3"), Setting::parse("evaluate_every=epoch"), Setting::parse("measure=[]")});
   };
   const Recipe recipe = with("consecutive");
-  CHECK(recipe.data.consecutive);
+  CHECK(recipe.data.order == TextOrder::consecutive);
   CHECK(recipe.fit.epochs == 3);
   CHECK(recipe.fit.evaluate_epochs);
   CHECK(recipe.checkpoint_epochs);
@@ -183,11 +183,12 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   const std::vector<std::string> on_text = {R"(data={"kind": "text", "text": "a"})"};
   CHECK(complaint("epochs=3", on_text)
             .find("'epochs' needs epochs, which this data does not have: rows, and text with "
-                  "'windows' \"consecutive\" have them") != std::string::npos);
+                  "'windows' \"consecutive\" or \"shuffled\" have them") != std::string::npos);
   CHECK(complaint("evaluate_every=epoch", on_text).find("'evaluate_every' \"epoch\" needs epochs") !=
         std::string::npos);
   CHECK(complaint(R"(data={"kind":"text","text":"a","windows":"all"})")
-            .find("'data.windows' must be \"random\" or \"consecutive\", not \"all\"") != std::string::npos);
+            .find("'data.windows' must be \"random\", \"consecutive\" or \"shuffled\", not \"all\"") !=
+        std::string::npos);
   CHECK(complaint("xtape=1").find("must be 2: 'xtape check --fix FILE' rewrites a recipe of version 1") !=
         std::string::npos);
   CHECK(complaint("name=a/b").find("'name' must be a name without '/'") != std::string::npos);

@@ -81,7 +81,10 @@ inline TextBatches batches_of(std::int64_t rows, std::int64_t block_size, bool c
                               std::int32_t training = 103, std::int32_t validation = 50) {
   return {babble(training),
           babble(validation),
-          {.rows = rows, .block_size = block_size, .seed = 3, .consecutive = consecutive}};
+          {.rows = rows,
+           .block_size = block_size,
+           .seed = 3,
+           .order = consecutive ? TextOrder::consecutive : TextOrder::random}};
 }
 
 inline Model model_of(const std::string& rate = "0", const std::string& text = definition) {

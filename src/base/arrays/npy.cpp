@@ -20,12 +20,6 @@ namespace xtape {
 namespace {
 constexpr std::uint64_t longest_npy_header = 1 << 16;
 
-struct NpyHeader {
-  const Stored* stored = nullptr;
-  Shape shape;
-  std::uint64_t elements = 0;  // the byte at which the elements begin
-};
-
 /// Reads a header. It is strict: a form that numpy.save does not write is an error.
 class NpyHeaderReader {
  public:
@@ -168,9 +162,9 @@ class NpyHeaderReader {
 };
 }  // namespace
 
-Array read_npy(const NpyBytes& bytes, const std::string& where) {
+NpyHeader read_npy_header(const NpyBytes& bytes, const std::string& where) {
   const auto fail = [&](const std::string& why) { throw FileError("cannot read '" + where + "': " + why); };
-  const NpyHeader header = NpyHeaderReader(bytes, where).read();
+  NpyHeader header = NpyHeaderReader(bytes, where).read();
   const std::uint64_t left = bytes.size - header.elements;
   std::int64_t wanted = static_cast<std::int64_t>(header.stored->bytes);
   try {
@@ -183,11 +177,16 @@ Array read_npy(const NpyBytes& bytes, const std::string& where) {
   if (left != static_cast<std::uint64_t>(wanted))
     fail("its elements of shape " + to_string(header.shape) + " take " + std::to_string(wanted) + " bytes, but " +
          std::to_string(left) + " follow the header");
+  return header;
+}
+
+Array read_npy(const NpyBytes& bytes, const std::string& where) {
+  const NpyHeader header = read_npy_header(bytes, where);
   require_memory_left(static_cast<std::size_t>(checked_bytes(header.stored->dtype, header.shape)), "'" + where + "'");
   Array array(header.stored->dtype, header.shape);
   auto* const to = static_cast<std::byte*>(array.data());
   if (header.stored->convert == nullptr) {
-    bytes.read(header.elements, to, static_cast<std::size_t>(wanted));
+    bytes.read(header.elements, to, static_cast<std::size_t>(array.bytes()));
     return array;
   }
   constexpr std::int64_t piece = 1 << 16;  // number of elements that are converted at once

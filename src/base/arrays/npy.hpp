@@ -17,6 +17,18 @@ struct NpyBytes {
   std::function<void(std::uint64_t offset, void* to, std::size_t count)> read;
 };
 
+struct Stored;
+
+/// The header of an .npy file.
+struct NpyHeader {
+  const Stored* stored = nullptr;  ///< The type of the elements in the file.
+  Shape shape;
+  std::uint64_t elements = 0;  ///< The byte at which the elements begin.
+};
+
+/// Reads a header, and checks that the elements of its shape follow. Throws FileError as load_npy does.
+NpyHeader read_npy_header(const NpyBytes& bytes, const std::string& where);
+
 /// Returns the array of an .npy file with these bytes. Throws FileError as load_npy does. `where` names the file in
 /// messages.
 Array read_npy(const NpyBytes& bytes, const std::string& where);

@@ -6,6 +6,8 @@
 
 #include "cli/lines.hpp"
 #include "cli/run_options.hpp"
+#include "data/texts/long_text.hpp"
+#include "data/texts/token_files.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 
@@ -14,6 +16,8 @@ namespace {
 
 struct TokenizeArguments {
   std::string run;
+  std::vector<std::string> files;
+  std::string out;
   bool pieces = false;
   bool detokenize = false;
   bool target = false;
@@ -60,9 +64,23 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& arguments
   return {run, arguments.target ? &run->tokenizer() : &run->source_tokenizer()};
 }
 
+/// Writes the tokens of the files, as data of kind "text" has them, to a token file.
+void write_tokens(const Tokenizer& tokenizer, const TokenizeArguments& arguments) {
+  if (!arguments.out.ends_with(".npy")) throw WrongInput("--out must be an .npy file, not '" + arguments.out + "'");
+  require_readable(arguments.files);
+  LongText text;
+  for (const std::string& file : arguments.files) text.add(file, {arguments.max_line});
+  TokenWriter writer(arguments.out, tokenizer.size(), 0);
+  encode_text(tokenizer, text, writer);
+  if (!writer.is_in_file()) throw WrongInput("there is no text in " + text.names());
+  const auto tokens = writer.finish();
+  std::cout << arguments.out << ": " << grouped(tokens->size()) << " tokens\n";
+}
+
 void tokenize(const TokenizeArguments& arguments) {
   const auto found = as_wrong_input([&] { return tokenizer_of(arguments); });
   const Tokenizer& tokenizer = *found;
+  if (!arguments.files.empty()) return write_tokens(tokenizer, arguments);
   catch_interrupt();
   InputLines input(arguments.max_line);
   std::int64_t number = 0;
@@ -83,10 +101,18 @@ void tokenize(const TokenizeArguments& arguments) {
 
 void add_tokenize(CLI::App& program) {
   const auto [command, arguments] = add_command<TokenizeArguments>(
-      program, "tokenize", "Convert lines of the standard input to token numbers, or back", tokenize);
+      program, "tokenize", "Convert lines of the standard input to token numbers, or back, or files to a token file",
+      tokenize);
   add_option(command, "RUN", arguments.run, "A run directory, or a Hugging Face folder with tokenizer files", required);
-  auto* pieces = command.add_flag("--pieces", arguments.pieces, "Write the tokens as text instead of numbers");
-  command.add_flag("--detokenize", arguments.detokenize, "Read numbers and write text")->excludes(pieces);
+  auto* files = add_option(command, "FILE", arguments.files, "Texts, whose tokens --out gets");
+  auto* out = add_option(command, "--out", arguments.out, "An .npy file for the tokens of the files");
+  out->needs(files);
+  files->needs(out);
+  auto* pieces =
+      command.add_flag("--pieces", arguments.pieces, "Write the tokens as text instead of numbers")->excludes(out);
+  command.add_flag("--detokenize", arguments.detokenize, "Read numbers and write text")
+      ->excludes(pieces)
+      ->excludes(out);
   command.add_flag("--target", arguments.target, "Use the target's tokenizer (default: the source's, if they differ)");
   add_max_line(command, arguments.max_line);
 }

@@ -83,6 +83,10 @@ Interleaved read_jpeg(const std::string& path, const std::string& bytes) {
     if (jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK)
       fail_image(path, "the JPEG image has the colours of print (CMYK): convert it to red, green and blue");
     image.shape = {3, jpeg.image_height, jpeg.image_width};
+    check_sides(image.shape, path);
+    // A block of 64 pixels has at least one bit in Huffman's code. Chroma may have four times fewer blocks.
+    if (jpeg.arith_code == 0 && image.shape.height * image.shape.width / 2048 > std::ssize(bytes))
+      fail_image(path, "the JPEG image is cut off");
     reserve(image, path);
     // The coefficients of an image of several scans are in memory at once: two bytes for each value.
     if (jpeg_has_multiple_scans(&reader.jpeg) != 0)

@@ -38,29 +38,27 @@ void require_memory(const std::string& path, const std::string& what, std::size_
   }
 }
 
-/// The text of a file while it is being read. Checks the lengths of lines and the memory before it accepts more text.
+/// A text while it is being read. Checks the lengths of its lines, and gives the text on without a byte-order mark.
 class Incoming {
  public:
-  Incoming(const std::string& path, const ReadOptions& options) : path_(path), options_(options), watch_(path) {
+  Incoming(const std::string& path, const ReadOptions& options, const TakesText& take)
+      : path_(path), options_(options), take_(take) {
     if (options.max_line < 0) throw Error("max_line must not be negative, got " + std::to_string(options.max_line));
   }
 
-  /// Reserves this number of bytes in total.
-  void expect(std::size_t bytes) {
-    if (bytes <= text_.capacity()) return;
-    require_memory(path_, "its text", bytes);
-    text_.reserve(bytes);
-  }
-
   void add(const char* bytes, std::size_t count) {
-    watch_.add(count);
     if (options_.max_line > 0) check_lines(bytes, count);
-    if (text_.size() + count > text_.capacity()) expect(std::max(text_.size() + count, 2 * text_.capacity()));
-    text_.append(bytes, count);
+    size_ += count;
+    if (begun_) return give({bytes, count});
+    first_.append(bytes, count);
+    if (first_.size() >= longest_mark) begin();
   }
-
-  std::size_t size() const { return text_.size(); }
-  std::string take() { return std::move(text_); }
+  /// Gives what is left after the last piece.
+  void finish() {
+    if (!begun_) begin();
+  }
+  std::size_t size() const { return size_; }
+  bool is_wanted() const { return wanted_; }  ///< Whether `take` wants more text.
 
  private:
   void check_lines(const char* bytes, std::size_t count) {
@@ -79,10 +77,23 @@ class Incoming {
     }
   }
 
+  void begin() {
+    begun_ = true;
+    drop_byte_order_mark(first_, path_);
+    give(first_);
+    first_ = std::string();
+  }
+  void give(std::string_view piece) {
+    if (wanted_ && !piece.empty()) wanted_ = take_(piece);
+  }
+
+  static constexpr std::size_t longest_mark = 4;
   const std::string& path_;
   const ReadOptions& options_;
-  InputWatch watch_;
-  std::string text_;
+  const TakesText& take_;
+  std::string first_;  // the text until it is known whether it begins with a byte-order mark
+  bool begun_ = false, wanted_ = true;
+  std::size_t size_ = 0;
   std::int64_t line_ = 1, in_line_ = 0;
 };
 
@@ -157,12 +168,11 @@ struct File {
 };
 }  // namespace
 
-std::string read_text(const std::string& path, const ReadOptions& options) {
-  Incoming incoming(path, options);
+void stream_text(const std::string& path, const ReadOptions& options, const TakesText& take, const char* verb) {
+  InputWatch watch(path, verb);
+  Incoming incoming(path, options, take);
   const File file(path);
-  struct stat status {};
-  if (file.number < 0 || fstat(file.number, &status) != 0) fail(path, std::strerror(errno));
-  if (S_ISREG(status.st_mode)) incoming.expect(static_cast<std::size_t>(status.st_size));
+  if (file.number < 0) fail(path, std::strerror(errno));
   std::vector<char> piece(piece_bytes);
   std::size_t held = 0;  // the number of bytes in `piece`
   std::optional<Gzip> gzip;
@@ -170,6 +180,7 @@ std::string read_text(const std::string& path, const ReadOptions& options) {
     const ssize_t count = read(file.number, piece.data() + held, piece.size() - held);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path, std::strerror(errno));
+    watch.add(static_cast<std::size_t>(count));
     held += static_cast<std::size_t>(count);
     ended = count == 0;
     if (!begun && !ended && held < gzip_mark.size()) continue;
@@ -178,12 +189,28 @@ std::string read_text(const std::string& path, const ReadOptions& options) {
       gzip->unpack(piece.data(), held, incoming);
     else
       incoming.add(piece.data(), held);
+    if (!incoming.is_wanted()) return;
     held = 0;
   }
   if (gzip) gzip->finish();
   if (!gzip && path.ends_with(".gz")) fail(path, "it is not compressed by gzip, as its name says");
-  std::string text = incoming.take();
-  drop_byte_order_mark(text, path);
+  incoming.finish();
+}
+
+std::string read_text(const std::string& path, const ReadOptions& options) {
+  std::string text;
+  const auto expect = [&](std::size_t bytes) {
+    if (bytes <= text.capacity()) return;
+    require_memory(path, "its text", bytes);
+    text.reserve(bytes);
+  };
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) expect(static_cast<std::size_t>(status.st_size));
+  stream_text(path, options, [&](std::string_view piece) {
+    if (text.size() + piece.size() > text.capacity()) expect(std::max(text.size() + piece.size(), 2 * text.capacity()));
+    text += piece;
+    return true;
+  });
   return text;
 }
 
@@ -216,16 +243,32 @@ const char* kind_of(const std::string& path) {
 }
 }  // namespace
 
+namespace {
+/// Files from this size on are watched although they always end, because what is made of them takes seconds.
+constexpr std::size_t large_file = std::size_t{256} << 20;
+
+std::size_t size_of_file(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
+}
+}  // namespace
+
 void watch_inputs(std::function<void(const std::string&)> tell, double seconds) {
   if (!(seconds > 0)) throw Error("watch_inputs: the time must be positive, got " + std::to_string(seconds));
   watching() = {std::move(tell), seconds};
 }
 
-InputWatch::InputWatch(const std::string& path) {
+InputWatch::InputWatch(const std::string& path, const char* verb) {
   if (!watching().tell) return;
   const char* kind = kind_of(path);
-  if (kind == nullptr) return;
-  what_ = path + ", " + kind;
+  const std::size_t size = kind == nullptr ? size_of_file(path) : 0;
+  if (kind == nullptr && size < large_file) return;
+  what_ = verb + (" " + path) + (kind == nullptr ? "" : std::string(", ") + kind) + ": ";
+  seconds_ = watching().seconds;
+  if (kind == nullptr) {
+    of_ = " of " + bytes_text(size);
+    seconds_ = std::min(seconds_, 1.0);
+  }
   try {
     thread_ = std::thread([this] { watch(); });
   } catch (const std::system_error&) {
@@ -245,12 +288,12 @@ InputWatch::~InputWatch() {
 
 void InputWatch::watch() {
   std::unique_lock<std::mutex> lock(mutex_);
-  for (double seconds = watching().seconds;; seconds *= 2) {
+  for (double seconds = seconds_;; seconds *= 2) {
     if (ends_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return ended_; })) return;
     const std::size_t bytes = bytes_;
-    const std::string far = bytes == 0 ? "nothing has come so far" : bytes_text(bytes) + " so far";
+    const std::string far = bytes == 0 ? "nothing has come so far" : bytes_text(bytes) + of_ + " so far";
     lock.unlock();
-    watching().tell("reading " + what_ + ": " + far);
+    watching().tell(what_ + far);
     lock.lock();
   }
 }

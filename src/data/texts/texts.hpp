@@ -5,8 +5,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,6 +39,18 @@ inline void check_validation_index(std::int64_t index, std::int64_t count) {
 inline std::uint64_t order_by(const std::vector<std::uint64_t>& numbers) {
   return checksum_of_pieces(numbers) >> 2 | 1;
 }
+
+// Texts as streams.
+
+/// Takes the next piece of a text, and returns whether it wants more.
+using TakesText = std::function<bool(std::string_view piece)>;
+/// Gives the text of a file to `take` in pieces, as read_text reads it, but in bounded memory. `verb` begins the
+/// reports of InputWatch. Errors are those of read_text.
+void stream_text(const std::string& path, const ReadOptions& options, const TakesText& take,
+                 const char* verb = "reading");
+
+/// Returns tokens in memory as a sequence.
+std::shared_ptr<const TokenSequence> held_tokens(Tokens tokens);
 
 // The lines of a text.
 
@@ -78,10 +93,11 @@ void check_one_token_a_word(const Tokenizer& tokenizer, std::size_t tokens, std:
 // Reports files that are slow to read.
 
 /// Watches the reading of a file during its lifetime. A thread reports how much has arrived, as described at
-/// watch_inputs. Does nothing for a regular file, whose reading always ends, or for a file that does not exist.
+/// watch_inputs, from the first second if the file is large. Does nothing for a small regular file, or for a file that
+/// does not exist. `verb` says what is done with the file: "reading".
 class InputWatch {
  public:
-  explicit InputWatch(const std::string& path);
+  explicit InputWatch(const std::string& path, const char* verb = "reading");
   InputWatch(const InputWatch&) = delete;
   InputWatch& operator=(const InputWatch&) = delete;
   ~InputWatch();
@@ -90,7 +106,9 @@ class InputWatch {
  private:
   void watch();
 
-  std::string what_;  // a description such as "data.fifo, a pipe"
+  std::string what_;  // the begin of a report, such as "reading data.fifo, a pipe: "
+  std::string of_;    // " of 5.00 GiB" for a regular file
+  double seconds_ = 0;
   std::atomic<std::size_t> bytes_{0};
   std::mutex mutex_;
   std::condition_variable ends_;

@@ -10,6 +10,7 @@
 #include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/published.hpp"
 #include "data/tokenizers/utf8.hpp"
+#include "data/tokenizers/word_counts.hpp"
 #include "data/tokenizers/word_models.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
@@ -25,7 +26,11 @@ using sentencepiece::util::Status;
 /// about ten thousand characters, and treats a NUL character as the end of a sentence.
 class Lines : public sentencepiece::SentenceIterator {
  public:
-  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) { Next(); }
+  /// With `counts`, each line is a word, of which the text has so many, and sentences are in the trainer's format tsv.
+  explicit Lines(const std::vector<std::string>& lines, const std::vector<std::int64_t>& counts = {})
+      : lines_(lines), counts_(counts) {
+    Next();
+  }
   bool done() const override { return done_; }
   const std::string& value() const override { return sentence_; }
   Status status() const override { return {}; }
@@ -49,6 +54,7 @@ class Lines : public sentencepiece::SentenceIterator {
       word = space ? 0 : word + 1;
       if (character != U'\0') sentence_.append(line, begin, byte_ - begin);
     }
+    if (!counts_.empty()) sentence_ += "\t" + std::to_string(counts_[line_]);
     if (byte_ < line.size()) return;
     ++line_;
     byte_ = 0;
@@ -56,6 +62,7 @@ class Lines : public sentencepiece::SentenceIterator {
 
  private:
   const std::vector<std::string>& lines_;
+  std::vector<std::int64_t> counts_;
   std::size_t line_ = 0, byte_ = 0;  // the position at which the next sentence begins
   std::string sentence_;
   bool done_ = false;
@@ -76,27 +83,28 @@ std::string number_behind(const std::string& words, const std::string& message) 
   return message.substr(begin, message.find_first_not_of("0123456789", begin) - begin);
 }
 
-/// Trains a model of the given type on the lines.
+/// Trains a model of the given type on the lines. For `counts`, see Lines.
 Status train(const std::vector<std::string>& lines, const std::string& type, std::int64_t size, bool lower_case,
-             std::string& model) {
-  Lines sentences(lines);
+             std::string& model, const std::vector<std::int64_t>& counts = {}) {
+  Lines sentences(lines, counts);
   // The result must be deterministic, so a single thread reads all lines in order. (By default the library skips lines
   // of more than 4192 bytes.)
-  return sentencepiece::SentencePieceTrainer::Train(
-      {{"model_type", type},
-       {"vocab_size", std::to_string(size)},
-       {"hard_vocab_limit", type == "bpe" ? "true" : "false"},
-       {"normalization_rule_name", lower_case ? "nmt_nfkc_cf" : "nmt_nfkc"},
-       {"character_coverage", "1.0"},
-       {"pad_id", std::to_string(pad_token)},
-       {"unk_id", std::to_string(unknown_token)},
-       {"bos_id", std::to_string(start_token)},
-       {"eos_id", std::to_string(end_token)},
-       {"num_threads", "1"},
-       {"shuffle_input_sentence", "false"},
-       {"max_sentence_length", "1073741824"},
-       {"minloglevel", "2"}},
-      &sentences, &model);
+  std::unordered_map<std::string, std::string> settings = {
+      {"model_type", type},
+      {"vocab_size", std::to_string(size)},
+      {"hard_vocab_limit", type == "bpe" ? "true" : "false"},
+      {"normalization_rule_name", lower_case ? "nmt_nfkc_cf" : "nmt_nfkc"},
+      {"character_coverage", "1.0"},
+      {"pad_id", std::to_string(pad_token)},
+      {"unk_id", std::to_string(unknown_token)},
+      {"bos_id", std::to_string(start_token)},
+      {"eos_id", std::to_string(end_token)},
+      {"num_threads", "1"},
+      {"shuffle_input_sentence", "false"},
+      {"max_sentence_length", "1073741824"},
+      {"minloglevel", "2"}};
+  if (!counts.empty()) settings["input_format"] = "tsv";
+  return sentencepiece::SentencePieceTrainer::Train(settings, &sentences, &model);
 }
 
 void check(const Status& status) {
@@ -121,7 +129,8 @@ bool holds_text(const std::vector<std::string>& lines, bool lower_case) {
   return false;
 }
 
-std::string trained(const std::vector<std::string>& lines, const SentencePieceOptions& options) {
+std::string trained(const std::vector<std::string>& lines, const SentencePieceOptions& options,
+                    const std::vector<std::int64_t>& counts = {}) {
   if (options.model != "unigram" && options.model != "bpe")
     throw Error("a sentencepiece model must be \"unigram\" or \"bpe\", not \"" + options.model + "\"");
   const std::string size = std::to_string(options.vocabulary_size);
@@ -137,7 +146,7 @@ std::string trained(const std::vector<std::string>& lines, const SentencePieceOp
   }
   if (!holds_text(lines, options.lower_case)) throw Error("there is no text to train a sentencepiece model on");
   std::string model;
-  const Status status = train(lines, options.model, options.vocabulary_size, options.lower_case, model);
+  const Status status = train(lines, options.model, options.vocabulary_size, options.lower_case, model, counts);
   if (status.ok()) return model;
   const std::string message = message_of(status);
   const std::string highest = number_behind("a value <= ", message);
@@ -150,6 +159,16 @@ std::string trained(const std::vector<std::string>& lines, const SentencePieceOp
 }
 
 }  // namespace
+
+std::string sentencepiece_model(const RankedWords& words, const SentencePieceOptions& options) {
+  std::vector<std::string> lines;
+  std::vector<std::int64_t> counts;
+  for (const auto& [word, count] : words) {
+    lines.push_back(word);
+    counts.push_back(count);
+  }
+  return trained(lines, options, counts);
+}
 
 SentencePieceTokenizer::SentencePieceTokenizer(const std::vector<std::string>& lines,
                                                const SentencePieceOptions& options)

@@ -4,6 +4,7 @@
 
 #include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/utf8.hpp"
+#include "data/tokenizers/word_counts.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 
@@ -95,15 +96,11 @@ WordTokenizer::WordTokenizer() : words_{pad_name, unknown_name, start_name, end_
 
 WordTokenizer::WordTokenizer(const std::vector<std::string>& lines, const WordOptions& options) : WordTokenizer() {
   lower_case_ = options.lower_case;
-  std::unordered_map<std::string, std::int64_t> counts;
+  WordCounts counts;
   for_each_line(lines, "text", [&](const std::vector<std::string>& words) {
-    for (const std::string& word : words) ++counts[lower_case_ ? lower_cased(word) : word];
+    for (const std::string& word : words) counts.add(lower_case_ ? lower_cased(word) : word);
   });
-  std::vector<std::pair<std::string, std::int64_t>> ranking(counts.begin(), counts.end());
-  std::ranges::sort(ranking, [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
-  for (const auto& [word, count] : ranking)
+  for (const auto& [word, count] : counts.ranked())
     // A word with the spelling of a special token is not added, because the word and the token could not be told apart.
     if (count >= options.minimum_count && !is_special(word)) add(word);
   fill_up(options.multiple);

@@ -81,7 +81,6 @@ void DataKind::read(const Recipe::Data& data, DataPart& part, DataSplit& split) 
 
 std::vector<std::string> DataKind::texts(const Recipe::Data& data, const DataSplit& split,
                                          const std::vector<Column::Kind>& kinds) const {
-  if (!data.has_rows()) return {split.text};
   std::vector<std::string> lines;
   for_each_column(data, [&](const Column& column, std::size_t field) {
     const std::vector<std::string>& texts = split.columns[field];

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/texts/long_text.hpp"
+#include "data/texts/token_files.hpp"
 #include "train/recipe/key_spec.hpp"
 #include "xtape/chats.hpp"
 #include "xtape/train.hpp"
@@ -33,13 +35,16 @@ struct DataPart {
 
 /// A split of the data: a single text, rows of texts by column, images, or arrays.
 struct DataSplit {
-  std::string text;
+  LongText text;
+  std::shared_ptr<const TokenSequence> tokens;  ///< Of token files, which take the place of a text. Null: none.
+  TokenFacts facts;                             ///< Of `tokens`.
+  std::string cache;  ///< Where a run keeps the tokens of a long text: the path without ".npy". "": nowhere.
   TableTexts columns;
   Images images;
   ArrayRows arrays;
   std::vector<DataPart> parts;  ///< In order.
   std::size_t skipped = 0;      ///< The number of first rows of the parts that belong to another split.
-  std::string not_utf8;  ///< For texts and documents: an error that names the first line that is not UTF-8, or "".
+  std::string not_utf8;         ///< For documents: an error that names the first line that is not UTF-8, or "".
   /// The number of rows; 0 for a single text.
   std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
 };
@@ -170,8 +175,11 @@ void for_each_column(const Recipe::Data& data, const Take& take) {
 /// read only once, because it may be a pipe.
 class DataSplits {
  public:
-  /// Throws FileError if a file cannot be read, and Error if files do not fit together.
-  explicit DataSplits(const Recipe& recipe);
+  /// Throws FileError if a file cannot be read, and Error if files do not fit together. For `cache`, see use_cache.
+  explicit DataSplits(const Recipe& recipe, const std::string& cache = "");
+  /// Lets the splits keep the tokens of a long text in a folder, and use those that it has. The folder is made when it
+  /// is needed. "": they are kept in temporary files.
+  void use_cache(const std::string& folder);
   /// Creates the tokenizers from the training split alone, or loads them.
   Tokenizers make_tokenizers(const Recipe& recipe) const;
   /// Returns the recipe's batches. Evaluation batches come from the validation split or, with `on_test`, from the test
@@ -189,6 +197,15 @@ class DataSplits {
   const DataSplit& evaluated(const Recipe::Data& data, bool on_test) const;
   DataSplit training_, validation_, test_;
 };
+
+/// Makes or loads the recipe's tokenizer. The texts from which it is made are `lines`.
+std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines);
+
+/// Returns the tokens of a split of one long text: those of its token files or of its cache, or those that the
+/// tokenizer makes of its text. Throws Error if a token is not in the vocabulary.
+std::shared_ptr<const TokenSequence> tokens_of(const DataSplit& split, const Tokenizer& tokenizer);
+/// Notes the checksum of the split's text if its cache has it, and the text has not changed since.
+void recall_checksum(DataSplit& split);
 
 /// Save and load tokenizer.json, or source_tokenizer.json and target_tokenizer.json. Also save and load labels.json if
 /// there are labels, and chat_template.json if there is a template.

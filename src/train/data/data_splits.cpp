@@ -20,7 +20,7 @@ DataSplit read_split(const Recipe::Data& data, const Recipe::Data::Files& files)
 }
 }  // namespace
 
-DataSplits::DataSplits(const Recipe& recipe) {
+DataSplits::DataSplits(const Recipe& recipe, const std::string& cache) {
   const Recipe::Data& data = recipe.data;
   const DataKind& kind = kind_of(data);
   for (const std::vector<std::string>& files : data.training)
@@ -40,12 +40,23 @@ DataSplits::DataSplits(const Recipe& recipe) {
   if (kind.has_rows && training_.size() == 0)
     throw Error("the training split has no rows: " +
                 joined(data.training, [](const std::vector<std::string>& files) { return joined(files); }));
+  for (DataSplit* split : {&training_, &validation_, &test_})
+    if (split->tokens) split->facts = facts_of(*split->tokens, split->parts[0].files[0]);
+  use_cache(cache);
+}
+
+void DataSplits::use_cache(const std::string& folder) {
+  for (const auto& [split, name] :
+       {std::pair{&training_, "training"}, std::pair{&validation_, "validation"}, std::pair{&test_, "test"}}) {
+    split->cache = folder.empty() || !split->text.has_files() ? "" : path_in(folder, name);
+    recall_checksum(*split);
+  }
 }
 
 std::uint64_t DataSplits::checksum() const {
   std::vector<std::uint64_t> checksums;
   for (const DataSplit* split : {&training_, &validation_, &test_}) {
-    checksums.push_back(checksum_of(split->text.data(), split->text.size()));
+    checksums.push_back(split->tokens ? split->facts.checksum : split->text.checksum());
     const Images& images = split->images;
     checksums.push_back(checksum_of(images.pixels.data(), images.pixels.size()));
     checksums.push_back(checksum_of(images.labels.data(), images.labels.size() * sizeof images.labels[0]));

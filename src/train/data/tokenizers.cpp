@@ -17,19 +17,6 @@ using Kind = Column::Kind;
 constexpr const char* labels_file = "/labels.json";
 constexpr const char* chats_file = "/chat_template.json";
 
-std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines) {
-  const TokenizerSettings& settings = recipe.tokenizer;
-  if (settings.kind == "saved") return load_tokenizer(settings.path);
-  if (settings.kind == "sentencepiece") return std::make_shared<SentencePieceTokenizer>(lines, settings.pieces);
-  if (settings.kind == "gpt2") return std::make_shared<Gpt2Tokenizer>(settings.vocab, settings.merges, settings.gpt2);
-  if (settings.kind == "words")
-    return std::make_shared<WordTokenizer>(
-        settings.vocabulary.empty() ? WordTokenizer(lines, settings.words) : of_file(settings.vocabulary, [&] {
-          return WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words);
-        }));
-  return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe.data.has_rows());
-}
-
 /// Throws Error with the place of the first text of the training split that is not UTF-8.
 void check_utf8_texts(const Recipe::Data& data, const DataSplit& training) {
   if (!training.not_utf8.empty()) throw Error(training.not_utf8);
@@ -46,6 +33,19 @@ void check_utf8_texts(const Recipe::Data& data, const DataSplit& training) {
   });
 }
 }  // namespace
+
+std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines) {
+  const TokenizerSettings& settings = recipe.tokenizer;
+  if (settings.kind == "saved") return load_tokenizer(settings.path);
+  if (settings.kind == "sentencepiece") return std::make_shared<SentencePieceTokenizer>(lines, settings.pieces);
+  if (settings.kind == "gpt2") return std::make_shared<Gpt2Tokenizer>(settings.vocab, settings.merges, settings.gpt2);
+  if (settings.kind == "words")
+    return std::make_shared<WordTokenizer>(
+        settings.vocabulary.empty() ? WordTokenizer(lines, settings.words) : of_file(settings.vocabulary, [&] {
+          return WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words);
+        }));
+  return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe.data.has_rows());
+}
 
 Tokenizers DataKind::tokenizers(const Recipe& recipe, const DataSplit& training) const {
   const Recipe::Data& data = recipe.data;

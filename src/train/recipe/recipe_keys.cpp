@@ -80,7 +80,7 @@ void need_epochs(const Section& root, const std::string& name, const Recipe& rec
   if (!recipe.data.has_epochs())
     root.fail(name, std::string(what) +
                         "needs epochs, which this data does not have: rows, and "
-                        "text with 'windows' \"consecutive\" have them");
+                        "text with 'windows' \"consecutive\" or \"shuffled\" have them");
 }
 
 void read_epochs(Section& root, const std::string& name, Recipe& recipe) {

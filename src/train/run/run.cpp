@@ -28,8 +28,10 @@ std::string without_slashes(std::string directory) {
 void Run::Data::acquire() {
   if (lock || !is_first()) return;
   lock.emplace(directory + "/" + train::lock_file, directory);
-  for (const std::string& name : names_in(directory))  // files that a crash left incomplete
-    if (is_unfinished(name)) remove_if_possible(directory + "/" + name);
+  for (const std::string& folder : {directory, train::cache_of(directory)})
+    if (is_folder(folder))
+      for (const std::string& name : names_in(folder))  // files that a crash left incomplete
+        if (is_unfinished(name)) remove_if_possible(path_in(folder, name));
 }
 
 std::int64_t Run::Data::the_columns() {
@@ -101,6 +103,28 @@ void wait_for(const std::string& directory, const ranks::RankGroup& group) {
 }
 }  // namespace
 
+namespace {
+/// The folder of a run's cache while the run is made. It is removed unless it has been moved.
+class CacheBeside {
+ public:
+  CacheBeside(const std::string& directory, bool is_made) : folder_(is_made ? directory + ".cache" + unfinished : "") {
+    if (is_made) remove_if_possible(folder_);  // of a process that was killed
+  }
+  CacheBeside(const CacheBeside&) = delete;
+  CacheBeside& operator=(const CacheBeside&) = delete;
+  ~CacheBeside() {
+    if (!folder_.empty()) remove_if_possible(folder_);
+  }
+  const std::string& folder() const { return folder_; }
+  void move(const std::string& to) const {
+    if (path_exists(folder_)) rename_path(folder_, to);
+  }
+
+ private:
+  std::string folder_;
+};
+}  // namespace
+
 Run Run::create(const Recipe& recipe, const std::string& path, const std::shared_ptr<Communicator>& communicator) {
   const std::string directory = without_slashes(path);
   ranks::RankGroup group(communicator);
@@ -114,19 +138,23 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   std::error_code ignored;
   if (!error_not_utf8("", std::filesystem::absolute(directory, ignored).string()).empty())
     throw FileError("the path of a run must be UTF-8, because its files have it: " + escaped(directory));
-  const auto splits = std::make_shared<train::DataSplits>(recipe);
+  // Made before the run's folder, which then gets it.
+  const CacheBeside cache(directory, group.rank() == 0);
+  const auto splits = std::make_shared<train::DataSplits>(recipe, cache.folder());
   train::check_agreement(group, *splits);
   std::unique_ptr<Batches> batches;
   if (group.rank() == 0) {
     const train::Tokenizers tokenizers = splits->make_tokenizers(recipe);
     batches = splits->batches(recipe, tokenizers);
     train::write_run(recipe, tokenizers, *batches, splits->inputs(), directory);
+    cache.move(train::cache_of(directory));
   }
   group.barrier();
   wait_for(directory, group);
   // The run uses its own copy of the definition from the start. Random numbers depend on the file and line of a call,
   // so they would differ after a resume if another copy had been used before.
   Run run = open(directory, {}, {}, communicator);
+  splits->use_cache(train::cache_of(directory));
   run.data_->splits = splits;  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
   if (recipe.trainer.memory > 0) run.data_->make_first_trainer();

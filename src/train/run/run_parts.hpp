@@ -16,6 +16,10 @@ namespace xtape::train {
 
 inline constexpr const char* lock_file = "lock";
 inline constexpr const char* checkpoints_folder = "checkpoints";
+/// Returns the folder in which a run keeps the tokens of a long text. It can be deleted: they are made again.
+inline std::string cache_of(const std::string& directory) {
+  return directory + "/cache";
+}
 
 /// Creates the model of a new run. Throws DefinitionError or Error if the recipe, definition and data do not fit
 /// together.

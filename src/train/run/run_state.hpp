@@ -45,7 +45,8 @@ struct Run::Data {
     return *batches;
   }
   const train::DataSplits& the_splits() {
-    if (!splits) splits = std::make_shared<train::DataSplits>(recipe);
+    const std::string cache = train::cache_of(directory);
+    if (!splits) splits = std::make_shared<train::DataSplits>(recipe, only_reads && !path_exists(cache) ? "" : cache);
     return *splits;
   }
   std::string checkpoints() const { return directory + "/" + train::checkpoints_folder; }
