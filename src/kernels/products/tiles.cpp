@@ -18,6 +18,7 @@ constexpr std::int64_t products_apart = 16;  // of so many products, and two a t
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
 constexpr std::size_t most_bytes_each = 1 << 20;   // bytes of b that each thread reads
 constexpr std::int64_t most_row_bytes = 1 << 20;   // bytes of the rows that tasks by columns share
+constexpr std::int64_t tiles_a_stage = 32;         // tiles of a thread between two meetings
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task packs its own columns
 constexpr std::int64_t few_panels = 8;             // panels of a task with all rows, to fit the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
@@ -53,7 +54,11 @@ class Tiles {
       const std::int64_t left = by_columns() || shares_left() ? bands * operands_.band_size() : 0;
       const std::int64_t right = by_columns() ? 0 : operands_.panel_size() * stage_panels_;
       const std::int64_t most = by_columns() ? most_row_bytes : most_tile_bytes;
-      stage_blocks_ = std::clamp<std::int64_t>(most / ((left + right) * part_bytes), 1, stage_blocks_);
+      // A stage of a large product must be worth a meeting of the threads.
+      const std::int64_t worth_meeting =
+          by_columns() ? ceiling(tiles_a_stage * plan.threads, bands * panels * together()) : 1;
+      stage_blocks_ =
+          std::clamp<std::int64_t>(std::max(worth_meeting, most / ((left + right) * part_bytes)), 1, stage_blocks_);
     }
     if (by_columns()) {
       const std::int64_t all_panels = panels * plan.outer.count();
