@@ -190,7 +190,7 @@ ChatTemplate plain_chats() {
 std::vector<Row> rows_of_texts(World& w) {
   const auto sized = [](std::int64_t rows, std::int64_t block_size, bool consecutive = false) {
     return [=] {
-      TextBatches({0, 1, 2}, {0, 1},
+      TextBatches(Tokens{0, 1, 2}, Tokens{0, 1},
                   {.rows = rows,
                    .block_size = block_size,
                    .seed = 0,

@@ -92,7 +92,7 @@ TEST_CASE("a run on a long text draws the batches of its tokens in memory, and c
     callbacks.stop = [&] { return first.trainer().step() == 3; };
     CHECK(!first.train(callbacks));
   }
-  for (const std::string& cache : {"kept", "damaged"}) {
+  for (const std::string cache : {"kept", "damaged"}) {
     CAPTURE(cache);
     tiny::fs::remove_all(directory / "parts");
     tiny::fs::copy(directory / "begun", directory / "parts", tiny::fs::copy_options::recursive);
