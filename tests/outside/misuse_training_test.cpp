@@ -135,6 +135,7 @@ std::vector<Row> rows_of_optimizers(World& w) {
       {"Step::view", "before a step", "there was no step yet", [=] { static_cast<void>(step()->view(0)); }},
       {"Step::player", "moved", gone, [=] { static_cast<void>(moved_step()->player()); }},
       {"Step::optimizer", "moved", gone, [=] { static_cast<void>(moved_step()->optimizer()); }},
+      {"Step::state", "moved", gone, [=] { static_cast<void>(moved_step()->state()); }},
       {"rate_at", "no step", "steps count from 1", rate({}, 0)},
       {"rate_at", "the last step", "", rate({.kind = Kind::cosine, .steps = 1}, INT64_MAX)},
       {"rate_at", "no end", "steps must be at least 1", rate({.kind = Kind::linear})},
