@@ -152,5 +152,5 @@ expect 2 "" "--checkpoint 30 loads it" generate piped --prompt 3+4= --tokens 4
 expect 0 "^3\+4=" "" generate piped --prompt 3+4= --tokens 4 --checkpoint 30
 expect 0 "^piped: step 40 " "step 40 of 40" train piped --resume --checkpoint 30
 holds "the broken checkpoint is set aside" [ -d piped/checkpoints/00000040.set-aside ]
-expect 2 "" "a checkpoint must be last, best, average:N or the number of a step" generate piped --prompt 1 --tokens 1 --checkpoint x
+expect 2 "" "a checkpoint must be last, best, average:N, ema or the number of a step" generate piped --prompt 1 --tokens 1 --checkpoint x
 finish

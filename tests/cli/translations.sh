@@ -19,7 +19,7 @@ expect 0 "^run: nothing to do: already at step 20$" "step 20 of 20" train run --
 expect 0 "^step 20$" "" eval run --checkpoint average:2
 expect 0 "^exact_match [0-9.]+" "" eval run --checkpoint best
 expect 2 "" "has 2 checkpoints, fewer than the 3 to average" eval run --checkpoint average:3
-expect 2 "" "a checkpoint must be last, best, average:N or the number of a step, not 'first'" eval run --checkpoint first
+expect 2 "" "a checkpoint must be last, best, average:N, ema or the number of a step, not 'first'" eval run --checkpoint first
 
 # Every input line gives one output line, in order, for any content.
 { echo "duzentos e um"; echo; printf '\xff\xfe\n'; echo "palavra desconhecida"; printf 'sete %.0s' $(seq 2000); echo; echo "dois"; } >source

@@ -481,6 +481,8 @@ TEST_CASE("the table has every function of tokenizers, texts and batches that ca
                          "ChatTemplate::name",
                          "ChatTemplate::special_tokens",
                          "ChatTemplate::to_json",
+                         "TokenSequence::size",
+                         "TokenSequence::read",
                          "Tokenizer::token_of",
                          "Tokenizer::size",
                          "Tokenizer::encode",

@@ -109,7 +109,7 @@ TEST_CASE("ranks share the cache of a long text, and a text that has changed is 
   const tiny::Directory directory;
   std::string text = long_text();
   const std::string file = directory.write("long.txt", text);
-  const Recipe recipe = recipe_of(directory, file, {short_validation, {"shards", "2"}});
+  const Recipe recipe = recipe_of(directory, file, {short_validation, {"batch.shards", "2"}});
   const std::string one = trained(recipe, directory / "one");
   testing::run_ranks({0, 0}, [&](const std::shared_ptr<Communicator>& communicator) {
     Run run = Run::create(recipe, directory / "two", communicator);

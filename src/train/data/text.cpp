@@ -90,8 +90,9 @@ struct TextData final : DataKind {
           {"token_type", &Data::token_type,
            "the files are tokens of this type, little-endian, without a header that xtape knows",
            Names{"", "uint8", "uint16", "uint32", "int32", "int64"}, may_change},
-          {"skip_bytes", &Data::skip_bytes, "the bytes before the tokens in such files", Range{.low = 0},
-           may_change}}}};
+          {"skip_bytes", &Data::skip_bytes, "the bytes before the tokens in such files", Range{.low = 0}, may_change},
+          fields_key({"text"}),
+          corruption_key()}}};
   }
 
   void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const override {
