@@ -14,6 +14,7 @@ WeightAverage::WeightAverage(const Store& weights, double decay, int threads, ra
     : weights_(weights),
       decay_(decay),
       threads_(thread_count(threads)),
+      pieces_(pieces_of(weights, {})),
       group_(group),
       keeps_(group.host(group.rank()) == group.rank()) {
   if (!(decay >= 0 && decay < 1))
@@ -26,10 +27,9 @@ void WeightAverage::update() {
     for (const Store::Entry& weight : weights_) averages_.add(weight.name, weight.value.clone());
     return;
   }
-  const std::vector<Piece> pieces = pieces_of(weights_, {});
-  parallel_for(threads_, std::ssize(pieces), 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(threads_, std::ssize(pieces_), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const Piece& piece = pieces[static_cast<std::size_t>(i)];
+      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
       if (weights_[piece.weight].value.dtype() == Dtype::float64)
         move<double>(piece);
       else

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "optim/optimizer.hpp"
 #include "ranks/rank_group.hpp"
@@ -51,6 +52,7 @@ class WeightAverage {
   const Store& weights_;
   double decay_;
   int threads_;
+  std::vector<Piece> pieces_;
   ranks::RankGroup& group_;
   bool keeps_;  // whether this is the first rank of its host
   Store averages_;
