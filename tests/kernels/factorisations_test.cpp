@@ -17,11 +17,6 @@
 #include "dense_matrix.hpp"
 #include "lapack.hpp"
 
-namespace xtape {
-KernelList list_factorisations();
-KernelList list_spectra();
-}  // namespace xtape
-
 using namespace xtape;
 using namespace xtape::tests;
 
@@ -55,8 +50,7 @@ std::vector<Matrix<T>> run(const std::string& op, const std::vector<Matrix<T>>& 
   }
   std::vector<const void*> from;
   for (const auto& each : inputs) from.push_back(each.x.data());
-  DenseCall(in, out, attributes, threads)
-      .run(op == "eigh" || op == "svd" ? list_spectra() : list_factorisations(), op, from, to);
+  DenseCall(in, out, attributes, threads).run(op, from, to);
   if (permutation != nullptr) *permutation = order;
   return results;
 }

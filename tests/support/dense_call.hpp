@@ -1,13 +1,12 @@
 /// Runs the kernels of ops without the ops.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "kernels/table/kernel_form.hpp"
+#include "kernels/table/kernels.hpp"
 
 namespace xtape {
 
@@ -27,11 +26,9 @@ class DenseCall {
 
   KernelForm form() const { return {inputs_, outputs_, attributes_, in_, out_, fixed_, threads_, precision_}; }
 
-  /// Makes the kernel with this name and runs it once.
-  void run(const KernelList& list, const std::string& name, const std::vector<const void*>& in,
-           const std::vector<void*>& out) const {
-    const auto found = std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.first == name; });
-    const Kernel kernel = found->second(form());
+  /// Makes the kernel of the op with this name and runs it once.
+  void run(const std::string& name, const std::vector<const void*>& in, const std::vector<void*>& out) const {
+    const Kernel kernel = kernels().make(name, form());
     Array scratch(Dtype::int8, {static_cast<std::int64_t>(kernel.scratch_bytes)});
     kernel.run({in.data(), out.data(), scratch.data()});
   }
