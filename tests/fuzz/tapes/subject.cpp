@@ -128,6 +128,10 @@ Var Subject::tokens(const Shape& shape, std::int64_t capacity, const Numbers& nu
   return tokens;
 }
 
+void Subject::carry(const Var& input, const Var& output) {
+  carries.push_back({input, output.dtype() == input.dtype() ? output : cast(output, input.dtype())});
+}
+
 void Subject::carry_states() {
   for (const Carry& state : tape.states()) carries.push_back(state);
 }

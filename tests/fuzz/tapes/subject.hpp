@@ -51,7 +51,8 @@ class Subject {
   void carry_states();  ///< Carries the states of the caches.
   Vars call(const std::string& op, const std::vector<Operand>& operands, const Attributes& attributes = {});
   void give(const Var& output) { outputs.push_back(output); }
-  void carry(const Var& input, const Var& output) { carries.push_back({input, output}); }
+  /// With Floats::single, ops whose results are always float64 give another type than the input has.
+  void carry(const Var& input, const Var& output);
 
   void avoid_ties();  ///< From this call on, equal floats among the inputs are unlikely.
   /// Sets the first values of the carried states.
