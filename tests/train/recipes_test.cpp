@@ -48,6 +48,18 @@ constexpr std::int64_t lstm(std::int64_t d, int layers) {
   return 2 * said * d + (2 * layers + 1) * gates(4, d, d) + attention(d) + linear(d, said);
 }
 
+/// GPT-2 of width 128 without biases.
+constexpr std::int64_t shakespeare(std::int64_t layers) {
+  return said * 128 * 2 + layers * (12 * 128 * 128 + 2 * 128) + 128;
+}
+/// A square convolution with a bias.
+constexpr std::int64_t convolution(std::int64_t in, std::int64_t out, std::int64_t size = 3) {
+  return in * size * size * out + out;
+}
+/// Two stages of convolutions without biases, with their norms, and a linear layer.
+constexpr std::int64_t image_cnn =
+    said * 9 * 16 + 9 * 16 * 32 + 2 * (16 + 32) + linear(32 * (said / 4) * (said / 4), said);
+
 const std::map<std::string, std::int64_t> parameters = {
     {"adder", gpt(said, 128, 2)},
     {"cifar10_resnet", 269'722 - 3 * 9 * 16 + said * 9 * 16 + linear(64, said) - linear(64, 10)},
@@ -56,7 +68,15 @@ const std::map<std::string, std::int64_t> parameters = {
     {"tag_words", said * 64 + 2 * gates(4, 64, 64) + linear(128, said)},
     {"dates_gru", gru(64, 128) + linear(128, said)},
     {"dates_lstm", lstm(128, 1)},
-    {"digits", said * 9 * 16 + 9 * 16 * 32 + 2 * (16 + 32) + linear(32 * (said / 4) * (said / 4), said)},
+    {"digits", image_cnn},
+    {"digits_tasks", image_cnn + convolution(32, 16 * said, 1)},
+    {"digits_clip", convolution(1, 16) + convolution(16, 32) + linear(32 * 4 * 12, 32) + (128 + 32) * 64 +
+                        2 * (attention(64) + forward(64, 256) + norms(2, 64)) + norms(1, 64) + linear(64, 32) + 1},
+    {"digits_ddpm", convolution(said, 32) + convolution(32, said) + linear(32, 128) + linear(128, 128) + norms(1, 32) +
+                        3 * (norms(2, 32) + 2 * convolution(32, 32) + linear(128, 32))},
+    {"digits_vqvae", convolution(said, 32) + convolution(32, 32) + convolution(32, 8, 1) +
+                         linear(8 * (said / 2) * (said / 2), 256) + linear(256, said* said* said)},
+    {"dpo", 2 * gpt(256, 128, 4)},
     {"digits_wgan", linear(said* said* said, 128) + linear(128, 128) + linear(128, 1) +  // the critic
                         linear(16, 128) + linear(128, 128) + linear(128, said* said* said)},
     {"gpt2_finetune", 124'439'808},                           // as published
@@ -78,7 +98,10 @@ const std::map<std::string, std::int64_t> parameters = {
     {"regression", 2 * said + linear(said, 64) + linear(64, 64) + linear(64, said)},
     {"reversing", transformer(64, 128, 2) + 3 * said * 64},
     {"roman_numerals", gru(32, 64) + linear(64, said)},
-    {"shakespeare_char", said * 128 * 2 + 4 * (12 * 128 * 128 + 2 * 128) + 128},  // GPT-2 without biases
+    {"shakespeare_char", shakespeare(4)},
+    {"shakespeare_distilled", shakespeare(1) + shakespeare(4)},
+    {"shakespeare_restarts", shakespeare(4)},
+    {"shakespeare_stages", shakespeare(4)},
     {"shakespeare_lstm", said * 256 + 2 * gates(4, 256, 256) + said},
     {"shakespeare_transformer",
      said * 192 + 4 * (attention(192) + forward(192, 768) + norms(2, 192)) + norms(1, 192) + linear(192, said)},
@@ -95,6 +118,9 @@ Recipe loaded(const std::string& path) {
   std::vector<Setting> settings;
   if (on_text && !has("\"text\":")) settings.push_back({"data.text", "text.txt"});
   if (has("\"kind\": \"chats\"")) settings.push_back({"data.chats", "chats.jsonl"});
+  if (has("\"kind\": \"preferences\"")) settings.push_back({"data.preferences", "preferences.jsonl"});
+  if (has("\"kind\": \"saved\"")) settings.push_back({"tokenizer.path", "tokenizer.json"});
+  if (has("\"start\"")) settings.push_back({"start.from", "before"});
   return Recipe::load(path, settings);
 }
 }  // namespace

@@ -1,17 +1,14 @@
-// Trainings with several losses (TrainerOptions::updates).
+// Trainings with several losses (TrainerOptions::updates). tests/golden/trainings_test.cpp compares them with PyTorch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "support/error_of.hpp"
 #include "support/folders.hpp"
-#include "support/source_root.hpp"
 #include "thread_ranks.hpp"
 #include "xtape/train.hpp"
 
@@ -58,7 +55,7 @@ Array waves(const Shape& shape, double first, double step, double scale = 1, dou
   return array;
 }
 
-/// The batches and weights of tests/golden/scripts/several_losses.py.
+/// Batches of sines.
 class Waves : public Batches {
  public:
   std::int64_t rows() const override { return ::rows; }
@@ -89,12 +86,6 @@ Model model_with_waves() {
     weight.assign(waves(weight.shape(), first.at(entry.name), 0.7, 0.5));
   }
   return model;
-}
-
-nlohmann::json golden(const std::string& name) {
-  std::ifstream file(source_root() + "/tests/golden/data/several_losses.json");
-  REQUIRE(file.good());
-  return nlohmann::json::parse(file).at(name);
 }
 
 TrainerOptions alternating() {
@@ -136,35 +127,6 @@ bool same_weights(const Model& a, const Model& b) {
 }
 }  // namespace
 
-TEST_CASE("fifty updates with losses in turn equal PyTorch's with an optimiser for each") {
-  for (const auto& [name, options] : {std::pair("alternating", alternating()), {"tasks", tasks()}}) {
-    CAPTURE(name);
-    Model model = model_with_waves();
-    const Waves batches;
-    Trainer trainer(model, batches, options);
-    for (const double expected : golden(name)) {
-      const StepReport report = trainer.update();
-      CAPTURE(report.step);
-      REQUIRE(report.losses.size() == 1);
-      CHECK(report.losses[0].mean == report.loss);
-      CHECK(std::abs(report.loss - expected) <= 1e-9 * (1 + std::abs(expected)));
-    }
-  }
-}
-
-TEST_CASE("fifty updates with simultaneous losses equal PyTorch's") {
-  Model model = model_with_waves();
-  const Waves batches;
-  Trainer trainer(model, batches, simultaneous());
-  for (const nlohmann::json& expected : golden("simultaneous")) {
-    const StepReport report = trainer.update();
-    REQUIRE(report.losses.size() == 2);
-    CHECK(report.loss == report.losses[0].mean + report.losses[1].mean);
-    for (std::size_t i = 0; i < 2; ++i)
-      CHECK(std::abs(report.losses[i].mean - expected[i].get<double>()) <= 1e-9 * (1 + std::abs(report.loss)));
-  }
-}
-
 TEST_CASE("a loss changes its own weights only, and reports have its name") {
   Model model = model_with_waves();
   const Waves batches;
@@ -182,6 +144,14 @@ TEST_CASE("a loss changes its own weights only, and reports have its name") {
   }
   CHECK(names == "ccgccgc");
   CHECK(!is_still(generator, model.weight("generator.w")));
+}
+
+TEST_CASE("the loss of a simultaneous update is the sum of its losses") {
+  Model model = model_with_waves();
+  const Waves batches;
+  const StepReport report = Trainer(model, batches, simultaneous()).update();
+  REQUIRE(report.losses.size() == 2);
+  CHECK(report.loss == report.losses[0].mean + report.losses[1].mean);
 }
 
 TEST_CASE("a training with several losses continues from a checkpoint with the same bits") {

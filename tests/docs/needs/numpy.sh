@@ -1,0 +1,1 @@
+python3 -c "import numpy" || { echo "NumPy is missing"; exit 77; }
