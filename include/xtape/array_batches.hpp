@@ -27,7 +27,7 @@ struct ArrayRows {
   std::vector<std::string> labels = {};  ///< The labels of a categorical array by index, if there is such an array.
   std::string labelled = {};             ///< The name of the categorical array.
   std::string file = {};                 ///< The file of the rows.
-  std::size_t first = 0;                 ///< The number of rows of the file before these rows.
+  RowNumbers numbers = {};               ///< The numbers of these rows in the file.
   std::vector<ArrayInput> inputs = {};   ///< For a CSV file: the columns of each array, by name.
   std::size_t size() const;
   std::string place(std::size_t row) const;  ///< "train.npz, row 12".

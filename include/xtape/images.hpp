@@ -30,7 +30,7 @@ struct Images {
   std::vector<std::string> names;    ///< The names of the labels.
   /// The files of the images: either one file per image, or a single file.
   std::vector<std::string> files;
-  std::size_t first = 0;  ///< If a single file contains all images, the number of its images before these.
+  RowNumbers numbers = {};  ///< If a single file contains all images, the numbers of these.
   std::size_t size() const { return labels.size(); }
   std::string place(std::size_t image) const;  ///< "digits.safetensors, image 12", or the file of the image.
 };

@@ -31,7 +31,7 @@ struct HyperSetting {
 struct CheckpointChoice {
   enum class Kind : std::uint8_t {
     last,
-    best,     ///< The checkpoint with the lowest perplexity (or loss) on the validation split.
+    best,     ///< The checkpoint of the best evaluation by Trainer::FitOptions::best.
     average,  ///< The mean of the weights of the last `count` checkpoints.
     step      ///< The checkpoint of step `count`.
   };
@@ -79,10 +79,14 @@ struct Recipe {
     /// "text", "documents", "chats", "preferences", "pairs", "table", "tags", "images" or "arrays".
     std::string kind;
     Files training, validation, test;
+    std::vector<std::pair<std::string, Files>> sets;  ///< Further validation sets by name.
     double split = 0.9;  ///< Without validation files: the share of the training data used for training.
     /// If above 0, this many rows at the end of the training data are held out for validation. `split` then has no
     /// effect.
     std::int64_t held_out = 0;
+    /// If above 0, the rows of the training data are divided into this many parts of neighbours. Part `fold`, from 1,
+    /// validates, and the others train.
+    std::int64_t folds = 0, fold = 1;
     std::int64_t block_size = 64;                     ///< For "text".
     TextOrder order = TextOrder::random;              ///< For "text".
     std::string token_type;                           ///< For "text": see the recipe's key. "": not given.
@@ -145,8 +149,18 @@ struct Recipe {
   /// Updates between checkpoints. There is always a checkpoint after the last update.
   std::int64_t checkpoint_every = 0;
   bool checkpoint_epochs = false;  ///< Whether to write a checkpoint after every epoch, too.
-  std::int64_t keep = 2;           ///< The number of checkpoints to keep in addition to the best. 0: all.
-  SearchOptions search;            ///< The default search options of translations.
+  /// What the model makes at times of the training, for people to look at.
+  struct Samples {
+    std::int64_t every = 0;            ///< Updates between samples. 0: at each evaluation.
+    std::vector<std::string> prompts;  ///< Texts that the model continues, or translates.
+    std::int64_t tokens = 100;         ///< The most tokens of a continuation.
+    Sampling sampling = {};            ///< Of continuations, with the seed of the recipe.
+    std::string function;              ///< A function of the definition whose results are samples. May be empty.
+    std::int64_t rows = 4;             ///< The rows that it reads.
+  };
+  Samples samples;
+  std::int64_t keep = 2;  ///< The number of checkpoints to keep in addition to the best. 0: all.
+  SearchOptions search;   ///< The default search options of translations.
 
   /// Reads the recipe file that find_definition(path, "recipes") finds, and applies `settings`. Throws FileError if
   /// the file cannot be read, DefinitionError if the recipe or a setting is wrong.

@@ -204,6 +204,12 @@ inline constexpr const char* packed_segments = "segments";
 /// Returns the name of a text for error messages: "line 3 of the source".
 using TextPlace = std::function<std::string(std::size_t row, std::size_t column)>;
 
+/// The numbers of rows in a file of which neighbouring rows are left out.
+struct RowNumbers {
+  std::size_t at = 0, skipped = 0;  ///< `skipped` rows of the file are left out before row `at`.
+  std::size_t operator()(std::size_t row) const { return row < at ? row : row + skipped; }
+};
+
 /// The rows of a data set.
 struct DataRows {
   /// One row in one column.

@@ -83,6 +83,8 @@ struct Evaluation {
   std::optional<double> bleu;           ///< The BLEU of greedy answers, if the recipe asks for it.
   std::optional<double> epsilon;        ///< The epsilon of all updates so far, if the training is private.
   std::vector<LossReport> losses = {};  ///< With TrainerOptions::updates: the means of all its losses.
+  std::string set = {};                 ///< The name of the validation set. "": the validation split.
+  std::vector<Evaluation> sets = {};    ///< The results of further validation sets.
 };
 
 /// Statistics of the absolute values of a module's results in a play, and of the gradient of the mean loss with respect
@@ -218,6 +220,8 @@ class Trainer {
   /// a loss or carried state is not finite or a call throws; the error names the op and its line as in update(). With
   /// several ranks, all ranks throw it.
   Evaluation evaluate();
+  /// Evaluates on the validation split of other batches, a set with this name.
+  Evaluation evaluate(const Batches& on, const std::string& set = "");
 
   /// With several ranks, a return value of true from `stop`, `save` or `interrupt` on any rank applies to all ranks.
   struct Callbacks {
@@ -225,6 +229,8 @@ class Trainer {
     std::function<void(const UpdatePart&)> part;  ///< After every play of an update except the last.
     /// After every evaluation. May set further measures, by which FitOptions::best may choose.
     std::function<void(Evaluation&)> evaluation;
+    /// Called on all ranks after every FitOptions::sample_every updates, while the weights are those of evaluations.
+    std::function<void(std::int64_t step)> sample;
     /// Called on rank 0 before updates, as often as FitOptions::statistics_every and watch_every say, with the number
     /// of the update.
     std::function<void(std::int64_t step, const std::vector<ModuleStatistics>&)> statistics;
@@ -245,8 +251,10 @@ class Trainer {
     bool evaluate_epochs = false;  ///< Whether to evaluate after every epoch, too.
     std::int64_t patience = 0;     ///< Ends after this many evaluations in a row without a new best. 0: never.
     /// The measure by which evaluations are compared: "loss", "perplexity", "accuracy", "bleu", "exact_match", or one
-    /// of several losses. "": the perplexity or, if there is none, the loss.
+    /// of several losses; of a further validation set "loss on NAME". "": the perplexity or, if there is none, the
+    /// loss.
     std::string best = {};
+    std::int64_t sample_every = 0;      ///< Updates between calls of Callbacks::sample. 0: none.
     std::int64_t statistics_every = 0;  ///< Updates between statistics, starting with the first update. 0: none.
     std::int64_t watch_every = 1;       ///< Updates between reports of watched values, starting with the first update.
     /// The names of the watched values (see Trainer::watched). Failing updates are observed, too.

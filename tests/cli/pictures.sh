@@ -141,6 +141,19 @@ for picture in loss several rate perplexity norm; do holds "$picture.svg is soun
 mkdir "$(printf 'it'\''s\nodd')" && cp odd/metrics.jsonl odd/recipe.json it*
 expect 0 "" "" plot odd it* --out "a 'name'.svg"
 holds "a run's name stands as it is" shows "a 'name'.svg" "it's␊odd, training"
+# Several losses, and a best evaluation that the recipe chooses: not that of the lowest loss.
+mkdir chosen
+echo '{"best": "accuracy on far"}' >chosen/recipe.json
+for step in 1 2; do
+  echo '{"step":'$step',"first":5,"second":0.5,"learning_rate":0.1}'
+  echo '{"step":'$step',"validation_loss":'$((4 - step))',"tokens":2,"validation_first":'$((4 - step))',"validation_second":7,"accuracy on far":0.'$((9 - step))'}'
+done >chosen/metrics.jsonl
+expect 0 "" "" plot chosen --out chosen.svg
+holds "each loss has its curves" shows chosen.svg "first, second" "first, training" "first, validation" "second, training"
+holds "the best is that of the recipe" shows chosen.svg "first, best: 3 at update 1" "second, best: 7 at update 1"
+expect 2 "" "odd has no metric 'accuracy on far'" plot chosen odd --metric "accuracy on far" --out sets.svg
+expect 0 "" "" plot chosen --metric "accuracy on far" --out sets.svg
+holds "a measure of a further set is drawn" shows sets.svg "accuracy on far" "best: 0.8 at update 1"
 needs_nothing
 expect 2 "" "odd has no metric 'perplexty'; did you mean 'perplexity'\?; it has loss, learning_rate" \
   plot odd --metric perplexty --out no.svg

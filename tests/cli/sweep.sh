@@ -1,5 +1,5 @@
 #!/bin/bash
-# The command sweep: grids, killed and continued sweeps, halving, budgets. usage: sweep.sh PROGRAM SOURCE_ROOT
+# The commands sweep (grids, killed and continued sweeps, halving, budgets, folds) and average. usage: sweep.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 python3 -c '
 import math
@@ -59,6 +59,65 @@ done
 table=$(cat half/table.md)
 expect 0 "^\| [0-9]+ \|" "" sweep regression "${small[@]}" "${grid[@]}" --halving 2 --out half
 holds "halving again changes nothing" same "$table" "$(cat half/table.md)"
+
+# Cross-validation: the table of means, computed here from the runs.
+folds=(regression "${small[@]}" --folds 3 --grid hyper.width=4,8 --out folds)
+expect 0 "^\| .hyper.width. \| folds \| validation_loss \| ± \|$" "folds/6 hyper.width=8 data.fold=3: step 40" sweep "${folds[@]}"
+means() { python3 - <<'P'
+import glob, json, statistics
+for first, width in ((1, 4), (4, 8)):
+    best = []
+    for run in range(first, first + 3):
+        recipe = json.load(open(f"folds/{run}/recipe.json"))
+        assert recipe["data"]["folds"] == 3 and recipe["data"]["fold"] == run - first + 1
+        found = [json.loads(line) for line in open(f"folds/{run}/metrics.jsonl")]
+        best.append(min(each["validation_loss"] for each in found if "validation_loss" in each))
+    print(f"| {width} | 3 | {statistics.mean(best):.6g} | {statistics.stdev(best):.2g} |")
+P
+}
+holds "means and deviations over folds" same "$(means)" "$(grep '^| [48] | 3 |' folds/table.md)"
+table=$(cat folds/table.md)
+expect 0 "^\| 8 \| 3 \|" "" sweep "${folds[@]}"
+holds "the same command changes nothing" same "$table" "$(cat folds/table.md)"
+expect 0 "^\| 2 \|" "in-recipe/2 data.fold=2" sweep regression "${small[@]}" --set data.folds=2 --set steps=4 --out in-recipe
+expect 2 "" "needs --grid, --folds, or a recipe" sweep regression "${small[@]}" --out none
+expect 2 "" "cannot be with folds" sweep "${folds[@]:0:$((${#folds[@]} - 1))}" none --halving 2
+expect 2 "" "'data.folds' is 400, but there are only 300 rows" sweep regression "${small[@]}" --folds 400 --out none
+
+# Means of the weights of runs.
+expect 0 "^soup.safetensors: the mean of folds/1/.*, folds/2/.*, folds/3/" "" average folds/1 folds/2 folds/3 --out soup.safetensors
+weights_are_means() { python3 - "$@" <<'P'
+import json, struct, sys
+def arrays(path):
+    data = open(path, "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    for name, each in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = each["data_offsets"]
+            bytes_ = data[8 + size + begin:8 + size + end]
+            yield name, struct.unpack(f"<{len(bytes_) // 4}f", bytes_)
+made, *of = [dict(arrays(path)) for path in sys.argv[1:]]
+for name, values in made.items():
+    for k, value in enumerate(values):
+        mean = struct.unpack("<f", struct.pack("<f", sum(each[name][k] for each in of) / len(of)))[0]
+        assert value == mean, name
+assert made
+P
+}
+at() { echo "folds/$1/checkpoints/000000$2/weights.safetensors"; }
+holds "a mean of runs" weights_are_means soup.safetensors "$(at 1 40)" "$(at 2 40)" "$(at 3 40)"
+expect 0 "^soup: the mean of" "" average "$(at 1 30)" folds/1 --checkpoint average:2 --out soup
+holds "a mean of files and of a run's checkpoints" weights_are_means soup/checkpoints/00000040/weights.safetensors \
+  "$(at 1 30)" "$(at 1 30)" "$(at 1 40)"
+expect 0 "^step 40$" "" eval soup
+expect 2 "" "cannot continue" train soup --resume
+expect 2 "" "folds/1.*: only weights of one model have a mean" average folds/1 folds/4 --out other
+expect 2 "" "one checkpoint has no average" average folds/1 --out other
+expect 2 "" "table.csv" average folds/1 table.csv --out other
+expect 2 "" "soup already exists" average folds/1 folds/2 --out soup
+expect 2 "" "is not of one: give --out FILE.safetensors" average folds/1 soup.safetensors --out other
+expect 2 "" "has 2 checkpoints, fewer than the 5 to average" average folds/1 --checkpoint average:5 --out other
+holds "nothing else is written" [ ! -e other ]
 
 # A training that fails leaves the others.
 expect 0 "failed" "is not finite|would make" sweep regression "${small[@]}" --grid schedule.rate=1e-3,1e30 --out fails

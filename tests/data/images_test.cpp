@@ -129,8 +129,11 @@ TEST_CASE("images: a folder has a folder for each label, and mixes them") {
   CHECK_HAS(error_of([&] { read_images(folder / "empty"); }), "has no images");
   fs::create_directories(folder / "pets/nobody");
   CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }), "nobody has no images; its name would be a label");
-  Images rest = {{1, 1, 1}, {7}, {0}, {"0"}, {"digits.safetensors"}, 11};
+  Images rest = {{1, 1, 1}, {7}, {0}, {"0"}, {"digits.safetensors"}, {0, 11}};
   CHECK(rest.place(0) == "digits.safetensors, image 12");
+  rest.numbers = {2, 3};
+  CHECK(rest.place(1) == "digits.safetensors, image 2");
+  CHECK(rest.place(2) == "digits.safetensors, image 6");
 }
 
 TEST_CASE("images: the name of a folder is a label, so it is UTF-8") {

@@ -265,6 +265,7 @@ TEST_CASE("the measure of the best evaluation is a choice") {
   best("loss");
   best("generator_loss");
   CHECK(best("bleu") == 8);
-  CHECK(error_of([&] { best("accuracy"); }) ==
-        "the best evaluation is to be that of 'accuracy', which evaluations of this training do not measure");
+  CHECK(error_of([&] { best("accuracy"); })
+            .starts_with("the best evaluation is to be that of 'accuracy', which evaluations of this training do not "
+                         "measure; they measure loss, critic_loss, generator_loss"));
 }

@@ -89,6 +89,9 @@ void check_recipe(const CheckArguments& arguments) {
   const std::unique_ptr<Batches> batches = splits.batches(recipe, tokenizers);
   Model model = train::checked_model(recipe, tokenizers, *batches);
   train::try_evaluation(model, recipe, tokenizers, *batches);
+  Recipe measured = recipe;
+  measured.trainer.privacy = {};  // sets are not drawn from
+  for (const auto& set : splits.sets(recipe, tokenizers)) train::try_evaluation(model, measured, tokenizers, *set);
   std::cout << arguments.definition.definition
             << ": recipe, data and definition fit: " << grouped(model.parameter_count()) << " parameters, batches of "
             << joined(batches->blank(),

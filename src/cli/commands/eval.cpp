@@ -8,6 +8,7 @@
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"
 #include "data/tokenizers/utf8.hpp"
+#include "train/trainer/measures.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -86,14 +87,13 @@ void evaluate(const EvalArguments& arguments) {
                                     : as_wrong_input([&] { return run.evaluate(sources, targets); });
   if (!is_first_rank()) return;
   std::cout.precision(6);
-  std::cout << "step " << evaluation.step << "\nvalidation_loss " << evaluation.loss << '\n'
-            << train::kind_of(run.recipe().data).unit << ' ' << evaluation.tokens << '\n';
-  for (const LossReport& each : evaluation.losses) std::cout << "validation_" << each.loss << ' ' << each.mean << '\n';
-  if (evaluation.perplexity) std::cout << "perplexity " << *evaluation.perplexity << '\n';
-  if (evaluation.accuracy) std::cout << "accuracy " << *evaluation.accuracy << '\n';
-  if (evaluation.bleu) std::cout << "bleu " << *evaluation.bleu << '\n';
-  if (evaluation.exact_match)
-    std::cout << "exact_match " << *evaluation.exact_match << "\nquestions " << evaluation.questions << '\n';
+  std::cout << "step " << evaluation.step << '\n';
+  const std::vector<train::Measure> measures = train::measures_of(evaluation);
+  for (const train::Measure& each : measures) {
+    std::cout << each.key << ' ' << each.value << '\n';
+    if (&each == &measures[0]) std::cout << train::kind_of(run.recipe().data).unit << ' ' << evaluation.tokens << '\n';
+    if (each.name == "exact_match") std::cout << "questions " << evaluation.questions << '\n';
+  }
   if (!run.recipe().data.has_rows() && !arguments.test && evaluation.losses.empty())
     std::cout << "loss_of_" << sampled_batches << "_random_batches "
               << sampled_loss(run.model(), run.batches(), sampled_batches) << '\n';

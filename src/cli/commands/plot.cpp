@@ -18,7 +18,7 @@ namespace {
 struct PlotArguments {
   std::vector<std::string> runs;
   std::string out;
-  std::string metric = "loss";
+  std::vector<std::string> metrics;  // empty: the loss, or several losses
   bool log = false;
   bool statistics = false;
 };
@@ -29,11 +29,11 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-/// The curves of one run.
+/// The curves of a metric of a run.
 struct Curves {
-  std::string name;
-  Points updates, evaluations;
-  std::optional<Point> best;  // the evaluation of `--checkpoint best`
+  std::string run, metric;
+  Points updates = {}, evaluations = {};
+  std::optional<Point> best = {};  // the evaluation of `--checkpoint best`
 };
 
 constexpr std::size_t most_points = 1000;  // per curve; more points would not be visible, and would make the file large
@@ -44,16 +44,6 @@ Points points_of(const std::vector<train::Measured>& lines, const std::string& k
   for (const train::Measured& line : lines)
     if (const double* value = line.find(key)) points.push_back({line.step, *value});
   return points;
-}
-
-/// Returns the step of the best evaluation by the trainer's criterion: the lowest perplexity or, if there are no
-/// perplexities, the lowest loss. Returns -1 if there are no evaluations.
-std::int64_t best_step(const std::vector<train::Measured>& lines) {
-  Points evaluations = points_of(lines, "perplexity");
-  if (evaluations.empty()) evaluations = points_of(lines, "validation_loss");
-  const auto best =
-      std::ranges::min_element(evaluations, [](const Point& a, const Point& b) { return a.value < b.value; });
-  return best == evaluations.end() ? -1 : best->step;
 }
 
 /// Returns a moving average over 1 % of all points on either side. Near the beginning, the window is symmetric and
@@ -113,23 +103,38 @@ std::vector<train::Measured> lines_of(const std::string& run) {
   return lines;
 }
 
-Curves curves_of(const std::string& run, const PlotArguments& arguments) {
-  const std::vector<train::Measured> lines = lines_of(run);
-  Curves curves;
-  curves.name = name_of(run);
-  const std::int64_t best = best_step(lines);
+/// Whether the key of an update is not one of a loss.
+bool is_no_loss(const std::string& key) {
+  return is_one_of("learning_rate gradient_norm tokens tokens_per_s seconds", key);
+}
+
+/// Returns the losses that the updates of a run have: "loss", or several by their names.
+std::vector<std::string> losses_of(const std::vector<train::Measured>& lines) {
+  std::vector<std::string> losses;
+  for (const train::Measured& line : lines)
+    for (const auto& [key, value] : line.numbers)
+      if (line.find("learning_rate") != nullptr && !is_no_loss(key) && !contains(losses, key)) losses.push_back(key);
+  if (losses.empty()) losses.emplace_back("loss");
+  return losses;
+}
+
+Curves curves_of(const std::string& run, const std::string& metric, const std::vector<train::Measured>& lines,
+                 bool log) {
+  Curves curves{run, metric};
+  const train::BestEvaluation best = train::best_evaluation(run, lines);
   for (const train::Measured& line : lines) {
-    // The loss has one key for updates and another for evaluations.
+    // Losses have one key for updates and another for evaluations.
     const bool evaluation = line.find("validation_loss") != nullptr || line.find("perplexity") != nullptr;
-    const double* value = line.find(evaluation && arguments.metric == "loss" ? "validation_loss" : arguments.metric);
-    if (value == nullptr || (arguments.log && *value <= 0)) continue;
+    const double* value = evaluation ? line.find("validation_" + metric) : nullptr;
+    if (value == nullptr) value = line.find(metric);
+    if (value == nullptr || (log && *value <= 0)) continue;
     (evaluation ? curves.evaluations : curves.updates).push_back({line.step, *value});
-    if (evaluation && line.step == best) curves.best = curves.evaluations.back();
+    if (&line == best.line) curves.best = curves.evaluations.back();
   }
   if (curves.updates.empty() && curves.evaluations.empty()) {
-    if (arguments.log && !points_of(lines, arguments.metric).empty())
-      throw WrongInput("--log needs values above 0, but '" + arguments.metric + "' in " + run + " has none");
-    refuse_metric(run, arguments.metric, lines);
+    if (log && !points_of(lines, metric).empty())
+      throw WrongInput("--log needs values above 0, but '" + metric + "' in " + run + " has none");
+    refuse_metric(run, metric, lines);
   }
   return curves;
 }
@@ -143,27 +148,32 @@ constexpr Colour colours[] = {{"#b3cde8", "#1f5fa8"}, {"#f7cfa6", "#c85a00"}, {"
 
 class Drawing {
  public:
-  Drawing(const PlotArguments& arguments) : arguments_(arguments) {}
+  explicit Drawing(bool log) : log_(log) {}
 
+  /// `name` is that of the curves in the legend: the run if there are several runs, and the metric if there are
+  /// several.
   void add(const Curves& curves, const std::string& name) {
+    if (!contains(metrics_, curves.metric)) metrics_.push_back(curves.metric);
+    const auto title = [&](const std::string& what) {
+      return joined(std::vector{name, what}, {}, name.empty() || what.empty() ? "" : ", ");
+    };
     const Colour& colour = colours[added_++ % std::size(colours)];
     const std::string full = std::string(" linecolor rgb '") + colour.full + "'";
-    const bool validates = arguments_.metric == "loss" && !curves.updates.empty();  // updates have losses, too
+    const bool validates = !curves.updates.empty() && !is_no_loss(curves.metric);  // updates have losses, too
+    const std::string what = name.empty() ? curves.metric : "";
     // The learning rate has no noise. Other metrics vary between updates and are smoothed.
-    if (!curves.updates.empty() && arguments_.metric == "learning_rate") {
-      front(curves.updates, "lines linewidth 2" + full, title(name, ""));
+    if (!curves.updates.empty() && curves.metric == "learning_rate") {
+      front(curves.updates, "lines linewidth 2" + full, title(what));
     } else if (!curves.updates.empty()) {
       background(curves.updates, std::string("lines linewidth 1 linecolor rgb '") + colour.light + "'");
-      front(smoothed(curves.updates), "lines linewidth 2" + full, title(name, validates ? "training" : ""));
+      front(smoothed(curves.updates), "lines linewidth 2" + full, title(validates ? "training" : what));
     }
     if (curves.evaluations.empty()) return;
-    const std::string what = validates ? "validation" : "";
     front(curves.evaluations, "linespoints linewidth 1.5 dashtype (6,4) pointtype 7 pointsize 0.5" + full,
-          title(name, what));
+          title(validates ? "validation" : what));
     if (!curves.best) return;
     front({*curves.best}, "points pointtype 6 pointsize 1.4 linewidth 2" + full,
-          title(name,
-                "best: " + formatted("%.4g", curves.best->value) + " at update " + std::to_string(curves.best->step)));
+          title("best: " + formatted("%.4g", curves.best->value) + " at update " + std::to_string(curves.best->step)));
   }
 
   /// Draws the curves on the left and the legend to the right of them, where it does not hide them.
@@ -173,7 +183,7 @@ class Drawing {
     const double width = legend + sample + (widest_title_ + 1) * font;
     const auto x = [&](double pixels) { return " screen " + gnuplot_number(pixels / width); };
     const auto y = [&](double pixels) { return " screen " + gnuplot_number(1 - pixels / height); };
-    std::string metric = arguments_.metric;
+    std::string metric = joined(metrics_);
     std::replace(metric.begin(), metric.end(), '_', ' ');
     std::ostringstream script;
     script << "set lmargin at" << x(left) << "\nset rmargin at" << x(right) << "\nset tmargin at" << y(top)
@@ -182,16 +192,11 @@ class Drawing {
            << x(legend) << "," << y(top) << "\nset border 3 linecolor rgb '#606060'\n"
            << "set tics nomirror textcolor rgb '#202020'\nset format y '%g'\nset xrange [0:*]\n"
            << "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\n"
-           << (arguments_.log ? "set logscale y\n" : "") << data_.str() << "plot " << behind_ << front_ << '\n';
+           << (log_ ? "set logscale y\n" : "") << data_.str() << "plot " << behind_ << front_ << '\n';
     draw_svg(script.str(), static_cast<int>(width), static_cast<int>(height), path);
   }
 
  private:
-  /// Returns an entry of the legend: the run's name if there are several runs, and `what`.
-  std::string title(const std::string& name, const std::string& what) const {
-    if (arguments_.runs.size() == 1) return what.empty() ? arguments_.metric : what;
-    return what.empty() ? name : name + ", " + what;
-  }
   std::string curve(const Points& points, const std::string& style, const std::string& title) {
     widest_title_ = std::max(widest_title_, text_width(title));
     const std::string block = "$curve" + std::to_string(++blocks_);
@@ -205,7 +210,8 @@ class Drawing {
     front_ += (front_.empty() ? "" : ", ") + curve(points, style, title);
   }
 
-  const PlotArguments& arguments_;
+  bool log_;
+  std::vector<std::string> metrics_;
   std::ostringstream data_;
   std::string behind_, front_;  // gnuplot first draws `behind_`, the light lines of all runs
   double widest_title_ = 0;     // in units of the font size
@@ -213,16 +219,25 @@ class Drawing {
 };
 
 void draw_curves(const PlotArguments& arguments, const std::string& path) {
-  std::vector<Curves> all = as_wrong_input([&] {
-    std::vector<Curves> read;
-    for (const std::string& run : arguments.runs) read.push_back(curves_of(run, arguments));
-    return read;
+  std::vector<Curves> all;
+  as_wrong_input([&] {
+    for (const std::string& run : arguments.runs) {
+      const std::vector<train::Measured> lines = lines_of(run);
+      for (const std::string& metric : arguments.metrics.empty() ? losses_of(lines) : arguments.metrics)
+        all.push_back(curves_of(run, metric, lines, arguments.log));
+    }
   });
-  Drawing drawing(arguments);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto same_name = [&](const Curves& other) { return other.name == all[i].name; };
-    const bool ambiguous = std::ranges::count_if(all, same_name) > 1;
-    drawing.add(all[i], ambiguous ? arguments.runs[i] : all[i].name);
+  Drawing drawing(arguments.log);
+  for (const Curves& each : all) {
+    const auto count = [&](const auto& same) { return std::ranges::count_if(all, same); };
+    const bool other_runs = count([&](const Curves& other) { return other.run == each.run; }) < std::ssize(all);
+    const bool other_metrics =
+        count([&](const Curves& other) { return other.metric == each.metric; }) < std::ssize(all);
+    const std::string name = name_of(each.run);
+    const auto has_name = [&](const Curves& other) { return other.run != each.run && name_of(other.run) == name; };
+    drawing.add(each, joined(std::vector<std::string>{other_runs ? count(has_name) > 0 ? each.run : name : "",
+                                                      other_metrics ? each.metric : ""},
+                             {}, other_runs && other_metrics ? " " : ""));
   }
   drawing.draw(path);
 }
@@ -234,7 +249,11 @@ void plot(const PlotArguments& arguments) {
     const std::vector<train::Measured> lines = as_wrong_input([&] { return lines_of(run); });
     return draw_statistics(lines, run, picture_path(arguments.out, "statistics.svg"));
   }
-  draw_curves(arguments, picture_path(arguments.out, arguments.metric + ".svg"));
+  draw_curves(
+      arguments,
+      picture_path(
+          arguments.out,
+          joined(arguments.metrics.empty() ? std::vector<std::string>{"loss"} : arguments.metrics, {}, "_") + ".svg"));
 }
 
 }  // namespace
@@ -242,7 +261,7 @@ void plot(const PlotArguments& arguments) {
 void draw_runs(const std::vector<std::string>& runs, const std::string& metric, const std::string& path) {
   PlotArguments arguments;
   arguments.runs = runs;
-  arguments.metric = metric;
+  arguments.metrics = {metric};
   draw_curves(arguments, path);
 }
 
@@ -251,10 +270,12 @@ void add_plot(CLI::App& program) {
       add_command<PlotArguments>(program, "plot", "Draw the loss, or another metric, of runs over their updates", plot);
   add_option(command, "RUN", arguments.runs, "Run directories, drawn in one picture", required);
   add_picture(command, arguments.out, "METRIC.svg");
-  add_option(command, "--metric", arguments.metric,
-             "The metric to draw: loss, learning_rate, gradient_norm, tokens_per_s; of evaluations, if the run "
-             "measured it: perplexity, accuracy, bleu, exact_match",
-             shown);
+  add_option(
+      command, "--metric", arguments.metrics,
+      "A metric to draw: loss, one of several losses, learning_rate, gradient_norm, tokens_per_s; of evaluations, "
+      "if the run measured it: perplexity, accuracy, bleu, exact_match, and of a further validation set 'loss on "
+      "NAME' (default: all losses)",
+      one_value);
   command.add_flag("--log", arguments.log, "Use a logarithmic scale");
   command.add_flag("--statistics", arguments.statistics,
                    "Draw the statistics of modules instead, of a run that recorded them");

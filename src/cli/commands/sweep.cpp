@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <sstream>
 
 #include "base/files/durable.hpp"
@@ -26,7 +27,7 @@ namespace {
 struct SweepArguments {
   std::string recipe, out, budget;
   std::vector<std::string> grid, set;
-  std::int64_t halving = 0;
+  std::int64_t halving = 0, folds = 0;
   std::optional<std::int64_t> threads;
 };
 
@@ -67,6 +68,23 @@ std::vector<std::vector<Setting>> combinations(const std::vector<std::string>& g
   return all;
 }
 
+/// Returns the axis of the folds of a cross-validation: "data.fold=1,2,3".
+std::string numbers_to(std::int64_t folds) {
+  std::string axis = "data.fold=1";
+  for (std::int64_t fold = 2; fold <= folds; ++fold) axis += "," + std::to_string(fold);
+  return axis;
+}
+
+/// Returns two cells of a table: the mean of numbers, and their standard deviation (of a sample, with n - 1).
+std::string in_words(const std::vector<double>& numbers) {
+  const auto count = static_cast<double>(numbers.size());
+  double mean = 0, squares = 0;
+  for (const double each : numbers) mean += each / count;
+  for (const double each : numbers) squares += (each - mean) * (each - mean);
+  return (numbers.empty() ? " – |" : " " + formatted("%.6g", mean) + " |") +
+         (numbers.size() < 2 ? " – |" : " " + formatted("%.2g", std::sqrt(squares / (count - 1))) + " |");
+}
+
 /// Returns the seconds of a text such as "90s", "30m", "2h" or "1.5d".
 double seconds_of(const std::string& text) {
   std::size_t end = 0;
@@ -86,27 +104,11 @@ double seconds_of(const std::string& text) {
 struct Trial {
   std::vector<Setting> settings;
   std::string run;
-  std::int64_t step = 0;       // of the last checkpoint
-  std::optional<double> best;  // the best measure of its evaluations
-  std::int64_t best_step = 0;
-  std::string failure;  // why the training cannot continue
+  std::int64_t step = 0;                // of the last checkpoint
+  std::optional<train::Measured> best;  // its best evaluation
+  double value = 0;                     // the measure of that
+  std::string failure;                  // why the training cannot continue
 };
-
-/// What is compared: a key of the evaluations in metrics.jsonl, and which values are better.
-struct Measure {
-  std::string key;
-  bool more_is_better = false;
-  bool better(double a, double b) const { return more_is_better ? a > b : a < b; }
-};
-
-Measure measure_of(const Recipe& recipe, const std::vector<train::Measured>& lines) {
-  const std::string& best = recipe.fit.best;
-  for (const char* share : {"accuracy", "bleu", "exact_match"})
-    if (best == share) return {best, true};
-  const auto has = [](const train::Measured& line) { return line.find("perplexity") != nullptr; };
-  if (best == "perplexity" || (best.empty() && std::ranges::any_of(lines, has))) return {"perplexity"};
-  return {best.empty() || best == "loss" ? "validation_loss" : "validation_" + best};
-}
 
 class Sweep {
  public:
@@ -123,19 +125,29 @@ class Sweep {
   void record() const;
   std::vector<const Trial*> ranked(std::vector<const Trial*> trials) const;
   std::string table();
+  std::string means() const;
   void report();
 
   const SweepArguments& arguments_;
   std::vector<Trial> trials_;
-  std::int64_t steps_ = 0;  // of a whole training
-  Measure measure_;
+  std::vector<std::string> set_;  // the settings of all runs
+  std::int64_t steps_ = 0;        // of a whole training
+  std::int64_t folds_ = 0;        // of a cross-validation; 0: none
+  train::Measure measure_;
   double budget_ = 0, before_ = 0;  // seconds; those of earlier calls
   Clock::time_point start_ = Clock::now();
 };
 
-Sweep::Sweep(const SweepArguments& arguments) : arguments_(arguments) {
+Sweep::Sweep(const SweepArguments& arguments) : arguments_(arguments), set_(arguments.set) {
   if (!arguments.budget.empty()) budget_ = seconds_of(arguments.budget);
-  const std::vector<std::vector<Setting>> all = combinations(arguments.grid);
+  std::vector<std::string> grid = arguments.grid;
+  if (arguments.folds > 0) set_.push_back("data.folds=" + std::to_string(arguments.folds));
+  folds_ = Recipe::load(arguments.recipe, parse_settings(set_)).data.folds;
+  if (folds_ > 0) grid.push_back(numbers_to(folds_));
+  if (grid.empty()) throw WrongInput("a sweep needs --grid, --folds, or a recipe with 'data.folds'");
+  if (folds_ > 0 && arguments.halving > 0)
+    throw WrongInput("--halving would end the trainings of some folds: it cannot be with folds");
+  const std::vector<std::vector<Setting>> all = combinations(grid);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string number = std::to_string(i + 1);
     const std::size_t digits = std::to_string(all.size()).size();
@@ -160,7 +172,7 @@ Sweep::Sweep(const SweepArguments& arguments) : arguments_(arguments) {
                          "; continue it with its own, or choose another folder");
     };
     same("grid", arguments.grid);
-    same("set", arguments.set);
+    same("set", set_);
     before_ = json.at("seconds").number();
   }
   make_folders(arguments.out);
@@ -170,7 +182,7 @@ Sweep::Sweep(const SweepArguments& arguments) : arguments_(arguments) {
 void Sweep::record() const {
   const Json json = {{"recipe", arguments_.recipe},
                      {"grid", arguments_.grid},
-                     {"set", arguments_.set},
+                     {"set", set_},
                      {"halving", arguments_.halving},
                      {"seconds", spent()}};
   write_file(path_in(arguments_.out, record_file), json.dump(2) + "\n");
@@ -178,7 +190,7 @@ void Sweep::record() const {
 
 /// Returns the settings of a trial that trains until `steps`, or to its end if that is 0.
 std::vector<Setting> Sweep::settings(const Trial& trial, std::int64_t steps) const {
-  std::vector<Setting> all = parse_settings(arguments_.set);
+  std::vector<Setting> all = parse_settings(set_);
   if (arguments_.threads) all.push_back({"threads", std::to_string(*arguments_.threads)});
   all.insert(all.end(), trial.settings.begin(), trial.settings.end());
   if (steps == 0) return all;
@@ -200,15 +212,11 @@ void Sweep::look_at(Trial& trial, std::int64_t until) {
   trial.best.reset();
   if (!path_exists(file)) return;
   const std::vector<train::Measured> lines = train::read_metrics(file);
-  measure_ = measure_of(Recipe::load(path_in(trial.run, "recipe.json")), lines);
-  for (const train::Measured& line : lines) {
-    const double* value = line.find(measure_.key);
-    if (line.step > until || line.find("validation_loss") == nullptr || value == nullptr) continue;
-    if (!std::isfinite(*value)) continue;
-    if (trial.best && !measure_.better(*value, *trial.best)) continue;
-    trial.best = *value;
-    trial.best_step = line.step;
-  }
+  const train::BestEvaluation best = train::best_evaluation(trial.run, lines, until);
+  measure_ = best.measure;
+  if (best.line == nullptr) return;
+  trial.best = *best.line;
+  trial.value = best.measure.value;
 }
 
 void Sweep::train(Trial& trial, std::int64_t steps) {
@@ -221,7 +229,9 @@ void Sweep::train(Trial& trial, std::int64_t steps) {
   const bool is_new = !path_exists(trial.run);
   const std::vector<Setting> all = settings(trial, steps);
   try {
-    Run run = is_new ? Run::create(Recipe::load(arguments_.recipe, all), trial.run) : Run::resume(trial.run, all);
+    Run run = as_wrong_input([&] {
+      return is_new ? Run::create(Recipe::load(arguments_.recipe, all), trial.run) : Run::resume(trial.run, all);
+    });
     Trainer::Callbacks callbacks;
     callbacks.interrupt = interrupted;
     callbacks.stop = [&] { return is_over(); };
@@ -232,7 +242,7 @@ void Sweep::train(Trial& trial, std::int64_t steps) {
     if (!finished && interrupted()) throw Interrupted("interrupted; the same command continues the sweep");
     if (run.trainer().step() == before) return;
     std::cerr << trial.run << what << ": step " << run.trainer().step()
-              << (trial.best ? "  " + measure_.key + " " + formatted("%.4f", *trial.best) : "") << std::endl;
+              << (trial.best ? "  " + measure_.key + " " + formatted("%.4f", trial.value) : "") << std::endl;
   } catch (const TrainingError& error) {
     look_at(trial);
     trial.failure = error.what();
@@ -244,7 +254,7 @@ void Sweep::train(Trial& trial, std::int64_t steps) {
 std::vector<const Trial*> Sweep::ranked(std::vector<const Trial*> trials) const {
   std::ranges::stable_sort(trials, [&](const Trial* a, const Trial* b) {
     if (a->best.has_value() != b->best.has_value() || !a->best) return a->best.has_value() && !b->best.has_value();
-    return measure_.better(*a->best, *b->best);
+    return measure_.more_is_better ? a->value > b->value : a->value < b->value;
   });
   return trials;
 }
@@ -287,8 +297,43 @@ std::string Sweep::table() {
   for (const Trial* trial : ranked(all)) {
     out << "| " << trial->run.substr(trial->run.rfind('/') + 1) << " |";
     for (const Setting& setting : trial->settings) out << " " << setting.value << " |";
-    out << (trial->best ? " " + formatted("%.6g", *trial->best) + " | " + std::to_string(trial->best_step) : " – | –")
+    out << (trial->best ? " " + formatted("%.6g", trial->value) + " | " + std::to_string(trial->best->step) : " – | –")
         << " | " << trial->step << (trial->failure.empty() ? "" : ", failed") << " |\n";
+  }
+  return out.str() + (folds_ > 0 ? "\n" + means() : "");
+}
+
+/// Returns the table of a cross-validation: for each combination of the grid, the means of all measures over the folds,
+/// and their standard deviations. The folds of a combination follow each other.
+std::string Sweep::means() const {
+  std::vector<std::string> keys;
+  for (const Trial& trial : trials_)
+    for (const auto& [key, value] : trial.best ? trial.best->numbers : decltype(train::Measured::numbers)())
+      if (key != "tokens" && !contains(keys, key)) keys.push_back(key);
+  std::ostringstream out;
+  std::string head = "|", line = "|";
+  for (std::size_t i = 0; i + 1 < trials_[0].settings.size(); ++i) {
+    head += " `" + trials_[0].settings[i].key + "` |";
+    line += "---|";
+  }
+  out << head << " folds |";
+  for (const std::string& key : keys) out << " " << key << " | ± |";
+  out << '\n' << line << "---|";
+  for (std::size_t i = 0; i < 2 * keys.size(); ++i) out << "---|";
+  out << '\n';
+  const auto folds = static_cast<std::size_t>(folds_);
+  for (std::size_t first = 0; first < trials_.size(); first += folds) {
+    out << "|";
+    const std::span<const Trial> of = std::span(trials_).subspan(first, folds);
+    for (std::size_t i = 0; i + 1 < of[0].settings.size(); ++i) out << " " << of[0].settings[i].value << " |";
+    out << " " << std::ranges::count_if(of, [](const Trial& each) { return each.best.has_value(); }) << " |";
+    for (const std::string& key : keys) {
+      std::vector<double> values;
+      for (const Trial& each : of)
+        if (const double* value = each.best ? each.best->find(key) : nullptr) values.push_back(*value);
+      out << in_words(values);
+    }
+    out << '\n';
   }
   return out.str();
 }
@@ -321,11 +366,15 @@ void sweep(const SweepArguments& arguments) {
 
 void add_sweep(CLI::App& program) {
   const auto [command, arguments] = add_command<SweepArguments>(
-      program, "sweep", "Train a recipe with all combinations of some settings, and compare the runs", sweep);
+      program, "sweep",
+      "Train a recipe with all combinations of some settings, or on all folds of its data, and compare", sweep);
   add_option(command, "RECIPE", arguments.recipe, "A recipe file, or the name of an installed one", required);
   add_option(command, "--grid", arguments.grid,
-             "A key of the recipe and its values: optimizer.weight_decay=0,0.1; one --grid for each key",
-             required | one_value);
+             "A key of the recipe and its values: optimizer.weight_decay=0,0.1; one --grid for each key", one_value);
+  add_option(command, "--folds", arguments.folds,
+             "Cross-validation: train one run for each of K parts of the rows, on the others: short for --set "
+             "data.folds=K")
+      ->check(CLI::Range(2, 1000));
   add_option(command, "--out", arguments.out,
              "The folder of the sweep. The same command continues a sweep that was interrupted", required);
   add_settings(command, arguments.set);

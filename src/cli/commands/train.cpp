@@ -99,7 +99,8 @@ Run begun(const TrainArguments& arguments) {
 std::string sentence(const Evaluation& evaluation) {
   std::string line;
   const auto add = [&](const char* format, auto... values) { line += formatted(format, values...); };
-  add("step %lld  validation loss %.4f", static_cast<long long>(evaluation.step), evaluation.loss);
+  if (evaluation.set.empty()) add("step %lld  validation ", static_cast<long long>(evaluation.step));
+  add("loss %.4f", evaluation.loss);
   for (const LossReport& each : evaluation.losses) add("  %s %.4f", each.loss.c_str(), each.mean);
   if (evaluation.perplexity) add("  perplexity %.3f", *evaluation.perplexity);
   if (evaluation.accuracy) add("  accuracy %.2f %%", *evaluation.accuracy * 100);
@@ -107,6 +108,7 @@ std::string sentence(const Evaluation& evaluation) {
   if (evaluation.exact_match)
     add("  exact match %.2f %% of %lld", *evaluation.exact_match * 100, static_cast<long long>(evaluation.questions));
   if (evaluation.epsilon) add("  epsilon %.3f", *evaluation.epsilon);
+  for (const Evaluation& set : evaluation.sets) line += "\n  on " + set.set + ": " + sentence(set);
   return line;
 }
 

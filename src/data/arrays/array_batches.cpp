@@ -140,7 +140,7 @@ std::size_t ArrayRows::size() const {
 }
 
 std::string ArrayRows::place(std::size_t row) const {
-  return (file.empty() ? "" : file + ", ") + "row " + std::to_string(first + row + 1);
+  return (file.empty() ? "" : file + ", ") + "row " + std::to_string(numbers(row) + 1);
 }
 
 namespace {

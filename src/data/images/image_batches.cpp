@@ -18,7 +18,7 @@ std::string to_string(const ImageShape& shape) {
 
 std::string Images::place(std::size_t image) const {
   if (files.size() > 1 && image < files.size()) return files[image];
-  return (files.empty() ? "" : files[0] + ", ") + "image " + std::to_string(first + image + 1);
+  return (files.empty() ? "" : files[0] + ", ") + "image " + std::to_string(numbers(image) + 1);
 }
 
 namespace {

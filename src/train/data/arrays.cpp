@@ -41,6 +41,16 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
   return rows;
 }
 
+/// Returns the rows of an array before `begin` and from `end` on.
+Array without(const Array& array, std::int64_t begin, std::int64_t end) {
+  Shape shape = array.shape();
+  shape[0] -= end - begin;
+  Array rest(array.dtype(), shape);
+  if (begin > 0) set_part(rest, 0, 0, part_of(array, 0, 0, begin));
+  if (begin < shape[0]) set_part(rest, 0, begin, part_of(array, 0, end, array.shape()[0]));
+  return rest;
+}
+
 struct ArrayData final : DataKind {
   ArrayData() : DataKind({.name = "arrays", .task = Task::arrays, .unit = "rows", .has_tokens = false}) {
     using Data = Recipe::Data;
@@ -109,13 +119,14 @@ struct ArrayData final : DataKind {
   void complete(const Recipe&, const Batches&, Json&) const override {}
 
   void divide(const Recipe::Data& data, DataSplit& training, DataSplit& validation) const override {
+    const auto [begin, end] = hold_out(data, training, validation);
     ArrayRows& rows = training.arrays;
-    const auto all = std::ssize(rows), kept = static_cast<std::int64_t>(rows_kept(data, training, validation));
-    validation.arrays = {{}, rows.labels, rows.labelled, rows.file, rows.first + static_cast<std::size_t>(kept)};
+    validation.arrays = {{}, rows.labels, rows.labelled, rows.file, validation.numbers};
+    rows.numbers = training.numbers;
     BatchArrays shortened;
     for (const auto& [name, array] : rows.arrays) {
-      validation.arrays.arrays.add(name, part_of(array, 0, kept, all));
-      shortened.add(name, part_of(array, 0, 0, kept));
+      validation.arrays.arrays.add(name, part_of(array, 0, begin, end));
+      shortened.add(name, without(array, begin, end));
     }
     rows.arrays = std::move(shortened);
   }

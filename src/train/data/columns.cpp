@@ -113,19 +113,15 @@ void append(TableTexts more, TableTexts& columns) {
 }
 
 void DataKind::divide(const Recipe::Data& data, DataSplit& training, DataSplit& validation) const {
-  const auto kept = static_cast<std::ptrdiff_t>(rows_kept(data, training, validation));
-  for (std::vector<std::string>& column : training.columns) {
-    const auto end = column.begin() + kept;
-    validation.columns.emplace_back(std::make_move_iterator(end), std::make_move_iterator(column.end()));
-    column.erase(end, column.end());
-  }
+  const HeldOut rows = hold_out(data, training, validation);
+  for (std::vector<std::string>& column : training.columns) move_rows(rows, column, validation.columns.emplace_back());
 }
 
 TextPlace places(const Recipe::Data& data, const DataSplit& split) {
-  return [parts = split.parts, skipped = split.skipped, before = data.fields.empty() ? kind_of(data).row : ", line "](
+  return [parts = split.parts, numbers = split.numbers, before = data.fields.empty() ? kind_of(data).row : ", line "](
              std::size_t row, std::size_t column) {
     auto part = parts.begin();
-    for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
+    for (row = numbers(row); row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
     return part->files[std::min(column, part->files.size() - 1)] + before +
            std::to_string(part->lines.empty() ? row + 1 : part->lines[row]);
   };

@@ -43,7 +43,7 @@ struct DataSplit {
   Images images;
   ArrayRows arrays;
   std::vector<DataPart> parts;  ///< In order.
-  std::size_t skipped = 0;      ///< The number of first rows of the parts that belong to another split.
+  RowNumbers numbers;           ///< The numbers of its rows in all parts. Other rows belong to another split.
   std::string not_utf8;         ///< For documents: an error that names the first line that is not UTF-8, or "".
   /// The number of rows; 0 for a single text.
   std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
@@ -85,7 +85,7 @@ struct DataKind : DataFacts {
   /// Appends the rows of a part to a split, and sets the part's `lines`. By default, reads JSON Lines, with the fields
   /// of the columns.
   virtual void read(const Recipe::Data& data, DataPart& part, DataSplit& split) const;
-  /// Moves the end of the training split to the validation split.
+  /// Moves rows of the training split, or the end of its text, to the validation split.
   virtual void divide(const Recipe::Data& data, DataSplit& training, DataSplit& validation) const;
   /// Returns the texts of a split, or those of the columns of these kinds.
   virtual std::vector<std::string> texts(const Recipe::Data& data, const DataSplit& split,
@@ -118,8 +118,20 @@ void read_data(Section section, Recipe& recipe);
 
 // What several kinds have in common.
 
-/// Returns how many rows of the training split remain there, and notes it in the validation split.
-std::size_t rows_kept(const Recipe::Data& data, const DataSplit& training, DataSplit& validation);
+/// Rows of the training files that validate: from `begin` to `end`.
+struct HeldOut {
+  std::int64_t begin, end;
+};
+/// Returns these rows, and notes in both splits which rows they will have. Throws Error if there are fewer rows than
+/// folds.
+HeldOut hold_out(const Recipe::Data& data, DataSplit& training, DataSplit& validation);
+/// Moves elements to another list, of `width` elements for each row.
+template <class List>
+void move_rows(const HeldOut& rows, List& from, List& to, std::int64_t width = 1) {
+  const auto begin = from.begin() + rows.begin * width, end = from.begin() + rows.end * width;
+  to.assign(std::make_move_iterator(begin), std::make_move_iterator(end));
+  from.erase(begin, end);
+}
 /// Changes the labels of rows from indices in `names` to indices in `known`, the labels of the training split. Throws
 /// Error with the place of a row that has another label. A negative index is no label.
 void relabel(std::int64_t* labels, std::size_t rows, const std::vector<std::string>& names,
@@ -171,8 +183,10 @@ void for_each_column(const Recipe::Data& data, const Take& take) {
   }
 }
 
-/// The data of a recipe: the training split, the validation split, and the test split if there is one. Each file is
-/// read only once, because it may be a pipe.
+inline constexpr const char* test_split = "test";
+
+/// The data of a recipe: the training split, the validation split, the test split if there is one, and further
+/// validation sets. Each file is read only once, because it may be a pipe.
 class DataSplits {
  public:
   /// Throws FileError if a file cannot be read, and Error if files do not fit together. For `cache`, see use_cache.
@@ -182,20 +196,24 @@ class DataSplits {
   void use_cache(const std::string& folder);
   /// Creates the tokenizers from the training split alone, or loads them.
   Tokenizers make_tokenizers(const Recipe& recipe) const;
-  /// Returns the recipe's batches. Evaluation batches come from the validation split or, with `on_test`, from the test
-  /// split. Throws Error if there is no test split. The batches may refer to this object.
-  std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
+  /// Returns the recipe's batches. The batches may refer to this object.
+  std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers) const;
+  /// Returns batches whose validation split is the test split or a set of Recipe::Data::sets. They are not for
+  /// training. Throws Error if there is no such split, or if its rows do not fit the training split.
+  std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, const std::string& on) const;
+  /// Returns those of all sets, in order.
+  std::vector<std::unique_ptr<Batches>> sets(const Recipe& recipe, const Tokenizers& tokenizers) const;
   /// For arrays from a CSV file, returns the inputs with the names of all their columns.
-  const std::vector<ArrayInput>& inputs() const { return training_.arrays.inputs; }
-  /// Returns a checksum of all texts of the three splits.
+  const std::vector<ArrayInput>& inputs() const { return splits_[0].arrays.inputs; }
+  /// Returns a checksum of all texts of the splits.
   std::uint64_t checksum() const;
-  /// Returns the questions and correct answers of a split: the sources and targets of pairs, or the prompts and
-  /// continuations of documents.
-  PairTexts answers(const Recipe& recipe, bool on_test) const;
+  /// Returns the questions and correct answers of a split (see `batches`; "": of the validation split): the sources and
+  /// targets of pairs, or the prompts and continuations of documents.
+  PairTexts answers(const Recipe& recipe, const std::string& on) const;
 
  private:
-  const DataSplit& evaluated(const Recipe::Data& data, bool on_test) const;
-  DataSplit training_, validation_, test_;
+  const DataSplit& evaluated(const Recipe::Data& data, const std::string& on) const;
+  std::vector<DataSplit> splits_;  // training, validation, test, and those of Recipe::Data::sets
 };
 
 /// Makes or loads the recipe's tokenizer. The texts from which it is made are `lines`.

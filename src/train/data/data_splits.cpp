@@ -18,9 +18,13 @@ DataSplit read_split(const Recipe::Data& data, const Recipe::Data::Files& files)
   }
   return split;
 }
+
+// The places of the splits, and their names in a cache.
+enum : std::size_t { training, validation, test, first_set };
+constexpr const char* names[] = {"training", "validation", "test"};
 }  // namespace
 
-DataSplits::DataSplits(const Recipe& recipe, const std::string& cache) {
+DataSplits::DataSplits(const Recipe& recipe, const std::string& cache) : splits_(first_set) {
   const Recipe::Data& data = recipe.data;
   const DataKind& kind = kind_of(data);
   for (const std::vector<std::string>& files : data.training)
@@ -28,55 +32,61 @@ DataSplits::DataSplits(const Recipe& recipe, const std::string& cache) {
       if (!path_exists(file))
         throw FileError("cannot read " + file + ": No such file or directory; give the file with --set data." +
                         kind.files + "=FILE, or its directory with --set data.folder=DIRECTORY");
-  training_ = read_split(data, data.training);
+  splits_[training] = read_split(data, data.training);
   if (data.validation.empty()) {
-    validation_.parts = training_.parts;
-    validation_.not_utf8 = training_.not_utf8;
-    kind.divide(data, training_, validation_);
+    splits_[validation].parts = splits_[training].parts;
+    splits_[validation].not_utf8 = splits_[training].not_utf8;
+    kind.divide(data, splits_[training], splits_[validation]);
   } else {
-    validation_ = read_split(data, data.validation);
+    splits_[validation] = read_split(data, data.validation);
   }
-  if (!data.test.empty()) test_ = read_split(data, data.test);
-  if (kind.has_rows && training_.size() == 0)
+  if (!data.test.empty()) splits_[test] = read_split(data, data.test);
+  for (const auto& [name, files] : data.sets)
+    if (splits_.push_back(read_split(data, files)); kind.has_rows && splits_.back().size() == 0)
+      throw Error("the validation set '" + name + "' has no rows");
+  if (kind.has_rows && splits_[training].size() == 0)
     throw Error("the training split has no rows: " +
                 joined(data.training, [](const std::vector<std::string>& files) { return joined(files); }));
-  for (DataSplit* split : {&training_, &validation_, &test_})
-    if (split->tokens) split->facts = facts_of(*split->tokens, split->parts[0].files[0]);
+  for (DataSplit& split : splits_)
+    if (split.tokens) split.facts = facts_of(*split.tokens, split.parts[0].files[0]);
   use_cache(cache);
 }
 
 void DataSplits::use_cache(const std::string& folder) {
-  for (const auto& [split, name] :
-       {std::pair{&training_, "training"}, std::pair{&validation_, "validation"}, std::pair{&test_, "test"}}) {
-    split->cache = folder.empty() || !split->text.has_files() ? "" : path_in(folder, name);
-    recall_checksum(*split);
+  for (std::size_t i = 0; i < splits_.size(); ++i) {
+    const std::string name = i < first_set ? names[i] : "validation-" + std::to_string(i + 1 - first_set);
+    splits_[i].cache = folder.empty() || !splits_[i].text.has_files() ? "" : path_in(folder, name);
+    recall_checksum(splits_[i]);
   }
 }
 
 std::uint64_t DataSplits::checksum() const {
   std::vector<std::uint64_t> checksums;
-  for (const DataSplit* split : {&training_, &validation_, &test_}) {
-    checksums.push_back(split->tokens ? split->facts.checksum : split->text.checksum());
-    const Images& images = split->images;
+  for (const DataSplit& split : splits_) {
+    checksums.push_back(split.tokens ? split.facts.checksum : split.text.checksum());
+    const Images& images = split.images;
     checksums.push_back(checksum_of(images.pixels.data(), images.pixels.size()));
     checksums.push_back(checksum_of(images.labels.data(), images.labels.size() * sizeof images.labels[0]));
-    for (const auto& array : split->arrays.arrays)
+    for (const auto& array : split.arrays.arrays)
       checksums.push_back(checksum_of(array.value.data(), array.value.bytes()));
-    for (const auto& column : split->columns)
+    for (const auto& column : split.columns)
       for (const std::string& text : column) checksums.push_back(checksum_of_piece(text.data(), text.size()));
-    checksums.push_back(split->columns.size());
+    checksums.push_back(split.columns.size());
   }
   return checksum_of_pieces(checksums);
 }
 
-const DataSplit& DataSplits::evaluated(const Recipe::Data& data, bool on_test) const {
-  if (on_test && test_.parts.empty())
-    throw Error(std::string("the data has no test split: data.test_") + kind_of(data).files);
-  return on_test ? test_ : validation_;
+const DataSplit& DataSplits::evaluated(const Recipe::Data& data, const std::string& on) const {
+  if (on.empty()) return splits_[validation];
+  for (std::size_t i = 0; i < data.sets.size(); ++i)
+    if (data.sets[i].first == on) return splits_[first_set + i];
+  if (on != test_split) throw Error("the data has no validation set '" + on + "'");
+  if (data.test.empty()) throw Error(std::string("the data has no test split: data.test_") + kind_of(data).files);
+  return splits_[test];
 }
 
 Tokenizers DataSplits::make_tokenizers(const Recipe& recipe) const {
-  return kind_of(recipe.data).tokenizers(recipe, training_);
+  return kind_of(recipe.data).tokenizers(recipe, splits_[training]);
 }
 
 namespace {
@@ -156,16 +166,40 @@ class StagedBatches final : public Batches {
 };
 }  // namespace
 
-std::unique_ptr<Batches> DataSplits::batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test) const {
-  const auto make = [this, tokenizers, on_test](const Recipe& of_stage) {
-    return kind_of(of_stage.data).batches(of_stage, tokenizers, training_, evaluated(of_stage.data, on_test));
+std::unique_ptr<Batches> DataSplits::batches(const Recipe& recipe, const Tokenizers& tokenizers) const {
+  const auto make = [this, tokenizers](const Recipe& of_stage) {
+    return kind_of(of_stage.data).batches(of_stage, tokenizers, splits_[training], splits_[validation]);
   };
-  if (recipe.stages.empty() || on_test) return make(recipe);
+  if (recipe.stages.empty()) return make(recipe);
   return std::make_unique<StagedBatches>(recipe, make);
 }
 
-PairTexts DataSplits::answers(const Recipe& recipe, bool on_test) const {
-  return kind_of(recipe.data).answers(recipe.data, evaluated(recipe.data, on_test));
+std::unique_ptr<Batches> DataSplits::batches(const Recipe& recipe, const Tokenizers& tokenizers,
+                                             const std::string& on) const {
+  const DataKind& kind = kind_of(recipe.data);
+  const DataSplit& split = evaluated(recipe.data, on);
+  if (!kind.has_rows) return kind.batches(recipe, tokenizers, splits_[training], split);
+  // The rows stand in for those of the training split, which then need not be made again.
+  Recipe measured = recipe;
+  measured.data.max_length = 0;
+  measured.trainer.privacy = {};
+  return kind.batches(measured, tokenizers, split, split);
+}
+
+std::vector<std::unique_ptr<Batches>> DataSplits::sets(const Recipe& recipe, const Tokenizers& tokenizers) const {
+  std::vector<std::unique_ptr<Batches>> made;
+  for (const auto& [name, files] : recipe.data.sets) try {
+      made.push_back(batches(recipe, tokenizers, name));
+    } catch (const FileError&) {
+      throw;
+    } catch (const Error& error) {
+      throw Error("the validation set '" + name + "': " + error.what());
+    }
+  return made;
+}
+
+PairTexts DataSplits::answers(const Recipe& recipe, const std::string& on) const {
+  return kind_of(recipe.data).answers(recipe.data, evaluated(recipe.data, on));
 }
 
 }  // namespace xtape::train

@@ -136,17 +136,14 @@ struct ImageData final : DataKind {
   }
 
   void divide(const Recipe::Data& data, DataSplit& training, DataSplit& validation) const override {
-    const std::size_t kept = rows_kept(data, training, validation);
+    const HeldOut rows = hold_out(data, training, validation);
     Images& images = training.images;
     Images& rest = validation.images;
-    rest = {images.shape, {}, {}, images.names, images.files, images.first + kept};
-    const auto move = [](auto& from, auto& to, std::size_t at) {
-      to.assign(from.begin() + static_cast<std::ptrdiff_t>(at), from.end());
-      from.resize(at);
-    };
-    move(images.pixels, rest.pixels, kept * static_cast<std::size_t>(images.shape.pixels()));
-    move(images.labels, rest.labels, kept);
-    if (images.files.size() > 1) move(images.files, rest.files, kept);
+    rest = {images.shape, {}, {}, images.names, images.files, validation.numbers};
+    images.numbers = training.numbers;
+    move_rows(rows, images.pixels, rest.pixels, images.shape.pixels());
+    move_rows(rows, images.labels, rest.labels);
+    if (images.files.size() > 1) move_rows(rows, images.files, rest.files);
   }
 
   Tokenizers tokenizers(const Recipe&, const DataSplit& training) const override {

@@ -109,32 +109,39 @@ void resolve_adapter(Json& root) {
   root["adapter"] = folder;
 }
 
-/// Resolves the paths of the data's files. If the data has a folder, the paths stay relative to this folder.
-void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
-  const bool in_folder = find(root, "data.folder") != nullptr;
-  const auto resolve_key = [&](const std::string& key) {
-    Json* value = find(root, key);
-    if (value == nullptr) return;
-    bool set = false;
-    for (const Setting& each : settings) {
-      set = set || each.key == key || each.key == "data";
-      if (each.key == key && !value->is_string() && !value->is_array())
-        *value = each.value;  // a path may also be valid JSON, such as "2020"
-    }
-    const auto resolve = [&](Json& file) {
-      if (file == "-")
-        file = train::standard_input;
-      else if (file.is_string() && !in_folder)
-        file = resolved(key, file.get<std::string>(), set ? working_directory() : directory);
-    };
-    if (value->is_array())
-      std::for_each(value->begin(), value->end(), resolve);
-    else
-      resolve(*value);
+/// Resolves the paths of files in a value, which may be a section of them.
+void resolve_files(Json& value, const std::string& key, const fs::path& directory,
+                   const std::vector<Setting>& settings) {
+  if (value.is_object()) {
+    for (auto& [name, child] : value.items()) resolve_files(child, key + "." + name, directory, settings);
+    return;
+  }
+  bool set = false;
+  for (const Setting& each : settings) {
+    set = set || key == each.key || key.starts_with(each.key + ".");
+    if (each.key == key && !value.is_string() && !value.is_array())
+      value = each.value;  // a path may also be valid JSON, such as "2020"
+  }
+  const auto resolve = [&](Json& file) {
+    if (file == "-")
+      file = train::standard_input;
+    else if (file.is_string() && !directory.empty())
+      file = resolved(key, file.get<std::string>(), set ? working_directory() : directory);
   };
+  if (value.is_array())
+    std::for_each(value.begin(), value.end(), resolve);
+  else
+    resolve(value);
+}
+
+/// Resolves the paths of the data's files. If the data has a folder, the paths stay relative to this folder.
+void resolve_files(Json& root, fs::path directory, const std::vector<Setting>& settings) {
+  if (find(root, "data.folder") != nullptr) directory.clear();
   for_each_path(KeySpec::Paths::files, [&](const std::string& key) {
-    for (const std::string split : {"", "validation_", "test_"})
-      resolve_key("data." + split + key.substr(std::string("data.").size()));
+    for (const std::string split : {"", "validation_", "test_"}) {
+      const std::string of_split = "data." + split + key.substr(std::string("data.").size());
+      if (Json* value = find(root, of_split)) resolve_files(*value, of_split, directory, settings);
+    }
   });
 }
 

@@ -193,6 +193,17 @@ void read_start_sources(Section& root, const std::string& name, Recipe& recipe) 
   for (Section& each : root.sections(name)) read_section(each, start_keys, recipe.start.emplace_back());
 }
 
+void read_samples(Section& root, const std::string& name, Recipe& recipe) {
+  if (!root.has(name)) return;
+  Recipe::Samples& samples = recipe.samples;
+  Section section = root.section(name);
+  read_section(section, sample_keys, samples);
+  if (samples.prompts.empty() && samples.function.empty()) section.fail("", "needs 'prompts' or 'function'");
+  const Task task = kind_of(recipe.data).task;
+  if (!samples.prompts.empty() && task != Task::texts && task != Task::translations)
+    section.fail("prompts", "are for models of texts, not for " + recipe.data.kind);
+}
+
 auto in_trainer(auto member) {
   return part(&Recipe::trainer, member);
 }
@@ -240,7 +251,7 @@ const Keys<Recipe> recipe_keys = {
        "the training ends after this many evaluations without a new best; 0: never early"},
       {"best", in_fit(&Trainer::FitOptions::best),
        "the measure of the best evaluation: `loss`, `perplexity`, `accuracy`, `bleu`, `exact_match`, or one of several "
-       "losses",
+       "losses; of a further validation set `loss on NAME`",
        otherwise("perplexity, or without it the loss")},
       {"statistics_every", in_fit(&Trainer::FitOptions::statistics_every),
        "updates between statistics of all modules; 0: none; `--statistics` sets 100"},
@@ -248,6 +259,7 @@ const Keys<Recipe> recipe_keys = {
        "values whose ranges the training prints, such as `h.3.attn.scores`; short: `--watch NAME`"},
       {"watch_every", in_fit(&Trainer::FitOptions::watch_every),
        "updates between the prints of `watch`; short: `--watch-every N`", Range{.low = 1}},
+      {"samples", "section", "", "what the model makes at times of the training, in `samples.jsonl`", read_samples},
       {"keep", "integer, at least 1, `\"all\"`", "`2`", "checkpoints that are kept in addition to the best", read_keep},
       {"measure", "list of `\"bleu\"`, `\"exact_match\"`", "", "metrics of evaluations besides the loss", read_measure},
       {"schedule", "section, list of sections", "",
@@ -274,6 +286,17 @@ const Keys<Recipe> recipe_keys = {
        keeps(of_seed)},
       {"threads", "integer, at least 0", "`0`", "the number of threads; 0: one for each core", read_threads},
       {"changes", "", "", "", read_changes}}}};
+void check_best(const Section& root, const Recipe& recipe) {
+  const std::string &best = recipe.fit.best, on = " on ", what = best.substr(0, best.find(on));
+  if ((what == "bleu" && !recipe.measure_bleu) || (what == "exact_match" && !recipe.measure_exact_match))
+    root.fail("best", "is \"" + best + "\": 'measure' must list \"" + what + "\"");
+  if (what == best) return;
+  std::vector<std::string> names;
+  for (const auto& [name, files] : recipe.data.sets) names.push_back(name);
+  if (const std::string name = best.substr(what.size() + on.size()); !contains(names, name))
+    root.fail("best",
+              "is \"" + best + "\", but 'data.validation' has no set '" + name + "'" + did_you_mean(name, names));
+}
 }  // namespace
 
 Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Setting>& settings) {
@@ -282,9 +305,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   read_keys(root, recipe_keys, recipe);
   if (!recipe.adapter.empty() && recipe.from.empty()) root.fail("adapter", "needs 'from', the folder of its base");
   if (recipe.from.empty() && !root.has("definition")) root.fail("", "needs the key 'definition' or 'from'");
-  if (const std::string& best = recipe.fit.best;
-      (best == "bleu" && !recipe.measure_bleu) || (best == "exact_match" && !recipe.measure_exact_match))
-    root.fail("best", "is \"" + best + "\", which 'measure' must list");
+  check_best(root, recipe);
   root.exclude("trainable", "frozen");
   if (root.has("trainable") && recipe.trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
   if (recipe.fit.patience > 0 && recipe.fit.evaluate_every == 0 && !recipe.fit.evaluate_epochs)
@@ -309,6 +330,7 @@ const std::vector<KeyTable>& key_tables() {
                                  {"schedule", schedule_keys},
                                  {"updates", update_keys},
                                  {"ema", ema_keys},
+                                 {"samples", sample_keys},
                                  {"search", search_keys},
                                  {"privacy", privacy_keys}})
       all.push_back(more);

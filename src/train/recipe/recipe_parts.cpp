@@ -1,5 +1,6 @@
 #include "train/recipe/recipe_parts.hpp"
 
+#include <cmath>
 #include <map>
 
 #include "base/messages/wording.hpp"
@@ -205,6 +206,24 @@ const Keys<SearchOptions> search_keys = {
        "limits answers to this multiple of the source's tokens; 0 with `length_extra` 0: no limit"},
       {"length_extra", &SearchOptions::length_extra, "is added to the limit of `length_factor`", Range{0, longest_row}},
       {"early_stopping", &SearchOptions::early_stopping, "a search ends with `beam_size` finished hypotheses"}}}};
+
+namespace {
+auto in_sampling(auto member) {
+  return part(&Recipe::Samples::sampling, member);
+}
+}  // namespace
+
+const Keys<Recipe::Samples> sample_keys = {
+    {{{"every", &Recipe::Samples::every, "updates between samples; 0: with each evaluation", Range()},
+      {"prompts", &Recipe::Samples::prompts, "texts that the model continues, or translates"},
+      {"tokens", &Recipe::Samples::tokens, "the most tokens of a continuation", Range{1, longest_row}},
+      {"temperature", in_sampling(&Sampling::temperature), "of continuations; 0: always the most likely token",
+       at_least_0},
+      {"top_k", in_sampling(&Sampling::top_k), "draws from this many of the most likely tokens; 0: from all", Range()},
+      {"top_p", in_sampling(&Sampling::top_p), "draws from the most likely tokens with this share of the probability",
+       Bounds{least, std::nextafter(1, 2), "above 0 and at most 1"}},
+      {"function", &Recipe::Samples::function, "a function of the definition whose results are samples"},
+      {"rows", &Recipe::Samples::rows, "the rows that it reads", Range{.low = 1}}}}};
 
 const Keys<Recipe> batch_keys = {
     {{{"size", "integer, at least 1", "", "rows of a micro-batch; required without `tokens`", read_size}}},

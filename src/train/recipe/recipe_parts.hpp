@@ -37,6 +37,7 @@ extern const Keys<OptimizerOptions> optimizer_keys;
 extern const Keys<OptimizerGroup> group_keys;
 extern const Keys<ScheduleOptions> schedule_keys;
 extern const Keys<SearchOptions> search_keys;
+extern const Keys<Recipe::Samples> sample_keys;
 extern const Keys<PrivacyOptions> privacy_keys;
 extern const Keys<LossUpdate> update_keys;
 extern const Keys<EmaOptions> ema_keys;

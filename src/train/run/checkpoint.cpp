@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/arrays/visit.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
@@ -200,26 +199,6 @@ CheckpointChoice CheckpointChoice::parse(const std::string& text) {
 namespace train {
 
 namespace {
-/// Sets the model's weights to the mean of the weights in the files, computed in double precision.
-void load_average(Model& model, const std::vector<std::string>& files) {
-  const Store& weights = model.weights();
-  std::vector<std::vector<double>> sums(weights.size());
-  for (const std::string& file : files) {
-    model.load_weights(file);
-    for (std::size_t i = 0; i < weights.size(); ++i)
-      visit_floats(weights[i].value, [&](const auto* elements) {
-        sums[i].resize(static_cast<std::size_t>(weights[i].value.count()));
-        for (double& sum : sums[i]) sum += static_cast<double>(*elements++);
-      });
-  }
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    Array mean(weights[i].value);
-    visit_floats(mean, [&]<class T>(T* elements) {
-      for (const double sum : sums[i]) *elements++ = static_cast<T>(sum / static_cast<double>(files.size()));
-    });
-  }
-}
-
 /// Gives the weights of which the file has averages the values of these.
 void load_averages(Model& model, const std::string& path) {
   if (!path_exists(path))
@@ -256,9 +235,22 @@ std::vector<std::string> existing_checkpoints(const std::string& directory) {
   return found;
 }
 
+std::string weights_of(const std::string& checkpoint) {
+  return checkpoint + "/weights.safetensors";
+}
+
+/// Returns the last checkpoints, of which `found` must have as many.
+std::vector<std::string> last_of(const std::vector<std::string>& found, const std::string& directory,
+                                 std::int64_t count) {
+  if (std::ssize(found) < count)
+    throw FileError(directory + " has " + std::to_string(found.size()) +
+                    (found.size() == 1 ? " checkpoint, fewer than the " : " checkpoints, fewer than the ") +
+                    std::to_string(count) + " to average");
+  return {found.end() - count, found.end()};
+}
+
 std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
                        const CheckpointChoice& choice) {
-  const auto weights_of = [](const std::string& path) { return path + "/weights.safetensors"; };
   const auto load = [&](const std::string& path) {
     model.load_weights(weights_of(path));
     if (choice.ema) load_averages(model, path + averages_file);
@@ -277,22 +269,24 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
     return step_of_checkpoint(path);
   }
   last = read_state(found.back());
-  if (found.size() < static_cast<std::size_t>(choice.count))
-    throw FileError(directory + " has " + std::to_string(found.size()) +
-                    (found.size() == 1 ? " checkpoint, fewer than the " : " checkpoints, fewer than the ") +
-                    std::to_string(choice.count) + " to average");
   std::vector<std::string> files;
-  for (auto each = found.end() - choice.count; each != found.end(); ++each) files.push_back(weights_of(*each));
-  load_average(model, files);
+  for (const std::string& path : last_of(found, directory, choice.count)) files.push_back(weights_of(path));
+  model.load_weights(files.back());  // checks that they are weights of this model
+  for_each_mean(files, [&](const std::string& name, Array mean) { model.weight(name).assign(mean); });
   return last.step;
 }
 }  // namespace
 
-std::string chosen_checkpoint(const std::string& directory, const CheckpointChoice& choice) {
+std::vector<std::string> chosen_checkpoints(const std::string& directory, const CheckpointChoice& choice) {
   const std::vector<std::string> found = existing_checkpoints(directory);
+  if (choice.kind == CheckpointChoice::Kind::average) return last_of(found, directory, choice.count);
+  return {choice.kind == CheckpointChoice::Kind::last ? found.back() : chosen_of(found, directory, choice)};
+}
+
+std::string chosen_checkpoint(const std::string& directory, const CheckpointChoice& choice) {
   if (choice.kind == CheckpointChoice::Kind::average)
     throw Error("'average' is of several checkpoints, and one belongs here");
-  return choice.kind == CheckpointChoice::Kind::last ? found.back() : chosen_of(found, directory, choice);
+  return chosen_checkpoints(directory, choice)[0];
 }
 
 std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice) {

@@ -79,6 +79,21 @@ void load_last(const std::vector<std::string>& found, const std::function<void(c
 /// Returns the path of a chosen checkpoint. Throws FileError if it is missing, Error if the choice is an average.
 std::string chosen_checkpoint(const std::string& directory, const CheckpointChoice& choice);
 
+/// Returns the paths of the chosen checkpoints: several if the choice is an average. Throws FileError if one is
+/// missing.
+std::vector<std::string> chosen_checkpoints(const std::string& directory, const CheckpointChoice& choice);
+
+/// Calls take(name, mean) with the mean of each array over the files, in the order of the first file. Means are
+/// computed in double precision, in the order of the files. Throws FileError if the files do not have the same arrays,
+/// or if integers differ.
+void for_each_mean(const std::vector<std::string>& files,
+                   const std::function<void(const std::string& name, Array mean)>& take);
+
+/// Writes a run whose only checkpoint has the means of weights, and which is like `run` in everything else that a model
+/// is used for. Throws FileError.
+void write_mean_run(const std::vector<std::string>& files, const std::string& run, std::int64_t step,
+                    const std::string& directory);
+
 /// Loads weights from the checkpoints in `directory` into the model. `choice` selects one checkpoint, or the mean of
 /// the last ones. Returns the step of the checkpoint. For a mean, returns the step of the last checkpoint. Throws
 /// FileError if a chosen checkpoint is missing. Reads again if another process replaces checkpoints during the read.

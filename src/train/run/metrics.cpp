@@ -1,10 +1,12 @@
 #include "train/run/metrics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "xtape/text.hpp"
 
@@ -12,6 +14,7 @@ namespace xtape::train {
 
 namespace {
 constexpr const char* statistics_key = "statistics";
+constexpr const char* evaluation_key = "validation_loss";
 
 /// Returns the measurement of a line, or null if the line is not a measurement.
 Json measurement(const std::string& line) {
@@ -56,35 +59,54 @@ std::vector<Measured> read_metrics(const std::string& path) {
   return measured;
 }
 
-namespace {
-constexpr const char* evaluation_key = "validation_loss";
+BestEvaluation best_evaluation(const std::string& run, const std::vector<Measured>& lines, std::int64_t until) {
+  std::string named;
+  if (const std::string recipe = path_in(run, "recipe.json"); path_exists(recipe)) {
+    const JsonNode json(read_file(recipe), recipe, JsonErrors::file);
+    if (json.has("best")) named = json.at("best").text();
+  }
+  const auto has_perplexity = [](const Measured& line) { return line.find("perplexity") != nullptr; };
+  BestEvaluation best{measure_named(named, std::ranges::any_of(lines, has_perplexity))};
+  for (const Measured& line : lines) {
+    const double* value = line.find(best.measure.key);
+    if (line.step > until || value == nullptr || line.find(evaluation_key) == nullptr) continue;
+    Measure measure = best.measure;
+    measure.value = *value;
+    if (best.line == nullptr || measure.better(best.measure.value)) best = {measure, &line};
+  }
+  return best;
+}
 
-/// Removes the lines that the run will write again when it continues from the checkpoint of `step`. Returns the path.
-const std::string& cut_back(const std::string& path, std::int64_t step, std::int64_t evaluated) {
+namespace {
+/// Removes the lines that `is_kept` rejects, and those that a crash has cut off. Returns the path.
+template <class Test>
+const std::string& cut_back(const std::string& path, const Test& is_kept) {
   if (!path_exists(path)) return path;
   const std::string text = read_text(path);
   std::istringstream lines(text);
   std::string kept;
-  for (std::string line; std::getline(lines, line);) {
-    const Json json = measurement(line);  // null if the line was cut off by a crash
-    if (json.is_null()) continue;
-    const auto at = json["step"].get<std::int64_t>();
-    const bool again = at > step || (at == step && evaluated < step && json.contains(evaluation_key));
-    if (!again) kept += line + "\n";
-  }
+  for (std::string line; std::getline(lines, line);)
+    if (const Json json = measurement(line); !json.is_null() && is_kept(json)) kept += line + "\n";
   if (kept != text) write_file(path, kept);
   return path;
 }
 }  // namespace
 
+const std::string& cut_after(const std::string& path, std::int64_t step) {
+  return cut_back(path, [&](const Json& line) { return line["step"].get<std::int64_t>() <= step; });
+}
+
 Metrics::Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated)
-    : file_(cut_back(path, step, evaluated)) {}
+    : file_(cut_back(path, [&](const Json& line) {
+        const auto at = line["step"].get<std::int64_t>();
+        return at < step || (at == step && !(evaluated < step && line.contains(evaluation_key)));
+      })) {}
 
 void Metrics::add(const StepReport& report) {
   const double speed = report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
   Json line;
   line["step"] = report.step;
-  if (!std::isnan(report.loss)) line["loss"] = report.loss;
+  if (report.losses.empty() && !std::isnan(report.loss)) line["loss"] = report.loss;
   for (const LossReport& each : report.losses) line[each.loss] = each.mean;
   line["learning_rate"] = report.rate;
   line["gradient_norm"] = report.norm;
@@ -96,12 +118,8 @@ void Metrics::add(const StepReport& report) {
 
 void Metrics::add(const Evaluation& evaluation) {
   Json line = {{"step", evaluation.step}, {evaluation_key, evaluation.loss}, {"tokens", evaluation.tokens}};
-  for (const LossReport& each : evaluation.losses) line["validation_" + each.loss] = each.mean;
-  if (evaluation.perplexity) line["perplexity"] = *evaluation.perplexity;
-  if (evaluation.accuracy) line["accuracy"] = *evaluation.accuracy;
-  if (evaluation.bleu) line["bleu"] = *evaluation.bleu;
+  for (const Measure& each : measures_of(evaluation)) line[each.key] = each.value;
   if (evaluation.epsilon) line["epsilon"] = *evaluation.epsilon;
-  if (evaluation.exact_match) line["exact_match"] = *evaluation.exact_match;
   write(line.dump());
 }
 

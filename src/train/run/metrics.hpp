@@ -1,11 +1,13 @@
 /// The file metrics.jsonl. Each line is a JSON object about an update, an evaluation, or statistics of modules.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/files/durable.hpp"
+#include "train/trainer/measures.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -25,6 +27,19 @@ struct Measured {
 /// Returns the lines of a metrics file. Ignores an incomplete last line, which may exist while a run is trained. Throws
 /// FileError if the file cannot be read or if another line is not a measurement.
 std::vector<Measured> read_metrics(const std::string& path);
+
+/// The best evaluation of a run.
+struct BestEvaluation {
+  Measure measure;                 ///< By which evaluations are compared, with its best value.
+  const Measured* line = nullptr;  ///< One of the lines; null if no evaluation has this measure.
+};
+/// Finds the best of a run's evaluations up to an update, by the measure `best` of its recipe.json. `lines` are those
+/// of its metrics.
+BestEvaluation best_evaluation(const std::string& run, const std::vector<Measured>& lines,
+                               std::int64_t until = std::numeric_limits<std::int64_t>::max());
+
+/// Removes the lines after update `step` from a file of lines with the key "step". Returns the path.
+const std::string& cut_after(const std::string& path, std::int64_t step);
 
 class Metrics {
  public:

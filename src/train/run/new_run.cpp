@@ -7,6 +7,7 @@
 #include "base/json/json_text.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
+#include "train/run/samples.hpp"
 #include "train/trainer/carried.hpp"
 #include "train/trainer/loss.hpp"
 #include "train/trainer/observed_steps.hpp"
@@ -71,6 +72,7 @@ Model checked_model(const Recipe& recipe, const Tokenizers& tokenizers, const Ba
   check_losses(model, turns.functions(), batches);
   check_labels(model, turns.functions()[0], batches.blank(), tokenizers.labels);
   check_watched(model, turns.functions()[0], batches.blank(), recipe.fit.watch);
+  check_samples(model, recipe, tokenizers, batches);
   return model;
 }
 

@@ -143,9 +143,11 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   const auto splits = std::make_shared<train::DataSplits>(recipe, cache.folder());
   train::check_agreement(group, *splits);
   std::unique_ptr<Batches> batches;
+  std::optional<std::vector<std::unique_ptr<Batches>>> sets;
   if (group.rank() == 0) {
     const train::Tokenizers tokenizers = splits->make_tokenizers(recipe);
     batches = splits->batches(recipe, tokenizers);
+    sets = splits->sets(recipe, tokenizers);
     train::write_run(recipe, tokenizers, *batches, splits->inputs(), directory);
     cache.move(train::cache_of(directory));
   }
@@ -157,6 +159,7 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   splits->use_cache(train::cache_of(directory));
   run.data_->splits = splits;  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
+  run.data_->sets = std::move(sets);
   if (recipe.trainer.memory > 0) run.data_->make_first_trainer();
   return run;
 }
@@ -202,10 +205,12 @@ Evaluation Run::Data::evaluated(const Batches& on) {
   return train::evaluate(evaluator, on, group);
 }
 
-void Run::Data::measure(Evaluation& evaluation, bool on_test, const std::function<void()>& between,
-                        const std::optional<PairTexts>& other) {
+void Run::Data::measure(Evaluation& evaluation, const std::string& on, const std::function<void()>& between) {
+  if (recipe.measure_bleu || recipe.measure_exact_match) measure(evaluation, the_splits().answers(recipe, on), between);
+}
+
+void Run::Data::measure(Evaluation& evaluation, const PairTexts& pairs, const std::function<void()>& between) {
   if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
-  const PairTexts pairs = other ? *other : the_splits().answers(recipe, on_test);
   const bool limited = recipe.trainer.memory > 0;
   if (limited) return_memory();
   train::compare(recipe,
@@ -214,6 +219,17 @@ void Run::Data::measure(Evaluation& evaluation, bool on_test, const std::functio
                      : train::continued(recipe, *model, *tokenizers.target, pairs, the_columns(), group, between),
                  pairs.target, evaluation);
   if (limited) return_memory();
+}
+
+void Run::Data::add_sets(Evaluation& evaluation,
+                         const std::function<Evaluation(const Batches&, const std::string& set)>& evaluate,
+                         const std::function<void()>& between) {
+  if (!sets) sets = the_splits().sets(recipe, tokenizers);
+  for (std::size_t i = 0; i < sets->size(); ++i) {
+    const std::string& name = recipe.data.sets[i].first;
+    evaluation.sets.push_back(evaluate(*sets->at(i), name));
+    measure(evaluation.sets.back(), name, between);
+  }
 }
 
 std::vector<std::string> Run::Data::translated(const std::vector<std::string>& sources,
@@ -246,10 +262,17 @@ void Run::Data::return_memory() {
 Evaluation Run::evaluate(bool on_test) {
   Data& d = *data_;
   if (d.group.size() > 1) train::check_agreement(d.group, d.the_splits());
+  const std::string on = on_test ? train::test_split : "";
   Evaluation evaluation =
-      on_test ? d.evaluated(*d.the_splits().batches(d.recipe, d.tokenizers, true)) : d.evaluated(batches());
+      on_test ? d.evaluated(*d.the_splits().batches(d.recipe, d.tokenizers, on)) : d.evaluated(batches());
   evaluation.step = d.step();
-  d.measure(evaluation, on_test);
+  d.measure(evaluation, on);
+  if (on_test) return evaluation;
+  d.add_sets(evaluation, [&](const Batches& batches, const std::string& set) {
+    Evaluation on_set = d.evaluated(batches);
+    on_set.set = set;
+    return on_set;
+  });
   return evaluation;
 }
 
@@ -266,7 +289,7 @@ Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vect
   const RowBatches other(pairs, pairs, train::row_options(d.recipe));
   Evaluation evaluation = d.evaluated(other);
   evaluation.step = d.step();
-  d.measure(evaluation, false, {}, texts);
+  d.measure(evaluation, texts, {});
   return evaluation;
 }
 

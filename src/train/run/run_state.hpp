@@ -30,6 +30,7 @@ struct Run::Data {
   std::shared_ptr<train::DataSplits>
       splits;                        // null until needed; must stay where it is, because batches may refer to it
   std::unique_ptr<Batches> batches;  // null until needed
+  std::optional<std::vector<std::unique_ptr<Batches>>> sets;  // of further validation sets; empty until needed
   std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::optional<Searcher> searcher;
@@ -72,6 +73,7 @@ struct Run::Data {
           ledger(directory, session) {}
     train::Metrics metrics;
     train::Ledger ledger;
+    std::optional<AppendedFile> samples;  // only if the recipe asks for samples
   };
   /// Opens the lines for a training from the trainer's step.
   void open(std::optional<Lines>& lines);
@@ -89,10 +91,14 @@ struct Run::Data {
 
   // Using the model
   Evaluation evaluated(const Batches& on);
-  /// Measures the model's answers as the recipe requests. The prompts come from a split, unless there are separate
-  /// `pairs`.
-  void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {},
-               const std::optional<PairTexts>& other = std::nullopt);
+  /// Measures the model's answers as the recipe requests, to prompts of a split: "" is the validation split; the others
+  /// are those of DataSplits::batches.
+  void measure(Evaluation& evaluation, const std::string& on = "", const std::function<void()>& between = {});
+  void measure(Evaluation& evaluation, const PairTexts& pairs, const std::function<void()>& between);
+  /// Adds the results of the further validation sets. `evaluate` evaluates one of them.
+  void add_sets(Evaluation& evaluation,
+                const std::function<Evaluation(const Batches&, const std::string& set)>& evaluate,
+                const std::function<void()>& between = {});
   std::vector<std::string> translated(const std::vector<std::string>& sources, const std::function<void()>& between);
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
   /// Releases the memory that only updates or only answers need, because the two take turns.

@@ -8,6 +8,7 @@
 #include "train/run/checkpoint.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/run/run_state.hpp"
+#include "train/run/samples.hpp"
 
 namespace xtape {
 
@@ -77,10 +78,14 @@ train::LedgerSession Run::Data::session() {
   session.version = XTAPE_VERSION;
   session.instruction_set = name_of(instruction_set());
   session.data = hexadecimal(the_splits().checksum());
-  for (const Recipe::Data::Files* split : {&recipe.data.training, &recipe.data.validation, &recipe.data.test})
-    for (const std::vector<std::string>& part : *split)
+  const auto add = [&](const Recipe::Data::Files& files) {
+    for (const std::vector<std::string>& part : files)
       for (const std::string& file : part)
         session.data_files.emplace_back(file, is_plain_file(file) ? digest_of_file(file) : "");
+  };
+  for (const Recipe::Data::Files* split : {&recipe.data.training, &recipe.data.validation, &recipe.data.test})
+    add(*split);
+  for (const auto& [name, files] : recipe.data.sets) add(files);
   return session;
 }
 
@@ -93,6 +98,7 @@ void Run::Data::save(std::optional<Lines>& lines, const Trainer::Callbacks& call
   if (trainer->step() == saved) return;
   try {
     if (lines) lines->metrics.flush();
+    if (lines && lines->samples) lines->samples->flush();
     trainer->save(checkpoints() + "/" + train::checkpoint_name(trainer->step()),
                   [&](const std::string& folder) { lines->ledger.add(entry_of(folder)); });
     saved = trainer->step();
@@ -110,6 +116,11 @@ void Run::Data::open(std::optional<Lines>& lines) {
   begun.weights = weights_digest();
   begun.files = train::digests_in(directory);
   lines.emplace(directory, *trainer, begun);
+  if (const Recipe::Samples& samples = recipe.samples; !samples.prompts.empty() || !samples.function.empty()) {
+    // Samples of an evaluation that is repeated are made again.
+    const bool again = samples.every == 0 && trainer->evaluated_step() < step;
+    lines->samples.emplace(train::cut_after(path_in(directory, train::samples_file), again ? step - 1 : step));
+  }
   // A run of an earlier version, which kept no ledger, or a crash in its middle.
   const std::string checkpoint = checkpoints() + "/" + train::checkpoint_name(step);
   if (!lines->ledger.has_checkpoint(step) && path_exists(checkpoint)) lines->ledger.add(entry_of(checkpoint));
@@ -149,15 +160,39 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (lines) lines->metrics.add(step, statistics);
     if (callbacks.statistics) callbacks.statistics(step, statistics);
   };
+  const auto sample = [&](std::int64_t step) {
+    if (d.recipe.samples.prompts.empty() && d.recipe.samples.function.empty()) return;
+    const bool limited = d.recipe.trainer.memory > 0;
+    if (limited) d.return_memory();
+    try {
+      for (const std::string& line : train::samples_of(*this, step))
+        if (lines) lines->samples->write(line + "\n");
+    } catch (const FileError&) {
+      throw;
+    } catch (const CommunicationError&) {
+      throw;
+    } catch (const Error& error) {
+      throw EvaluationError("the samples after update " + std::to_string(step) + ": " + error.what());
+    }
+    if (limited) d.return_memory();
+    if (callbacks.sample) callbacks.sample(step);
+  };
+  own.sample = sample;
+  Trainer::FitOptions fit = d.recipe.fit;
+  fit.sample_every = d.recipe.samples.every;
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](Evaluation& evaluation) {
     bool interrupted = false;
-    d.measure(evaluation, false, [&] {
+    const auto between = [&] {
       interrupted = interrupted || (callbacks.interrupt && callbacks.interrupt());
       if (interrupted && d.group.size() == 1) throw train::Interruption();
-    });
+    };
+    d.measure(evaluation, "", between);
+    d.add_sets(
+        evaluation, [&](const Batches& on, const std::string& set) { return the_trainer.evaluate(on, set); }, between);
     if (d.group.any(interrupted)) throw train::Interruption();
     if (lines) lines->metrics.add(evaluation);
+    if (fit.sample_every == 0) sample(evaluation.step);
     d.saved = -1;  // the result belongs to the checkpoint of this step, so an existing checkpoint is written again
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
@@ -173,7 +208,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   bool finished = false;
   try {
     // If an update fails, nothing is written, so the last good checkpoint stays the last one.
-    finished = the_trainer.fit(d.recipe.fit, own);
+    finished = the_trainer.fit(fit, own);
   } catch (const EvaluationError& error) {  // the updates before the evaluation are valid
     try {
       d.save(lines, callbacks);

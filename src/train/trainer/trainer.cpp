@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/files/durable.hpp"
+#include "base/messages/wording.hpp"
 #include "base/threads/simulated_team.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
+#include "train/trainer/measures.hpp"
 #include "train/trainer/trainer_data.hpp"
 
 namespace xtape {
@@ -153,23 +156,15 @@ train::Evaluator Trainer::Data::new_evaluator() {
   return {model, losses, playing, [this] { make_room(true); }};
 }
 
-namespace {
-/// Returns a measure of an evaluation, negated if more is better.
-double measure_of(const Evaluation& evaluation, const std::string& of) {
-  if (of.empty()) return evaluation.perplexity.value_or(evaluation.loss);
-  if (of == "loss") return evaluation.loss;
-  const auto named = std::ranges::find(evaluation.losses, of, &LossReport::loss);
-  if (named != evaluation.losses.end()) return named->mean;
-  if (of == "perplexity" && evaluation.perplexity) return *evaluation.perplexity;
-  for (const auto& [name, measure] :
-       {std::pair("accuracy", evaluation.accuracy), {"bleu", evaluation.bleu}, {"exact_match", evaluation.exact_match}})
-    if (of == name && measure) return -*measure;
-  throw Error("the best evaluation is to be that of '" + of + "', which evaluations of this training do not measure");
-}
-}  // namespace
-
 void Trainer::Data::note(const Evaluation& evaluation, const std::string& of) {
-  const double measure = measure_of(evaluation, of);
+  const std::vector<train::Measure> all = train::measures_of(evaluation);
+  const std::string name = train::measure_named(of, evaluation.perplexity.has_value()).name;
+  const auto found = std::ranges::find(all, name, &train::Measure::name);
+  if (found == all.end())
+    throw Error("the best evaluation is to be that of '" + of +
+                "', which evaluations of this training do not measure; they measure " +
+                joined(all, &train::Measure::name));
+  const double measure = found->more_is_better ? -found->value : found->value;
   state.evaluated = state.step;
   state.evaluation_due = false;
   if (std::isfinite(measure) && (state.best_step < 0 || measure < state.best)) {
@@ -214,16 +209,22 @@ std::vector<WatchedValue> Trainer::Data::watched(const std::vector<std::string>&
 }
 
 Evaluation Trainer::evaluate() {
+  Evaluation evaluation = evaluate(data_->batches);
+  evaluation.epsilon = data_->privacy.epsilon(step());
+  return evaluation;
+}
+
+Evaluation Trainer::evaluate(const Batches& on, const std::string& set) {
   Data& d = *data_;
   if (!d.evaluator) d.evaluator.emplace(d.new_evaluator());
-  d.evaluator->name = "the evaluation after update " + std::to_string(step());
+  d.evaluator->name =
+      "the evaluation " + (set.empty() ? "" : "on " + set + " ") + "after update " + std::to_string(step());
   d.evaluator->folders = d.folders();
   Evaluation evaluation;
-  d.with_evaluated_weights(
-      [&] { evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); }); });
+  d.with_evaluated_weights([&] { evaluation = train::evaluate(*d.evaluator, on, d.group, [&] { d.between(); }); });
   if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();
-  evaluation.epsilon = d.privacy.epsilon(step());
+  evaluation.set = set;
   return evaluation;
 }
 
@@ -250,7 +251,7 @@ std::int64_t Trainer::evaluated_step() const {
 
 bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
   for (const std::int64_t number : {options.steps, options.epochs, options.evaluate_every, options.patience,
-                                    options.statistics_every, options.watch_every})
+                                    options.statistics_every, options.watch_every, options.sample_every})
     if (number < 0) throw Error("the numbers of a training must not be negative, got " + std::to_string(number));
   if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
   if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
@@ -296,6 +297,8 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
       if (callbacks.step) callbacks.step(report);
       data_->state.evaluation_due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
                                     (options.evaluate_epochs && epoch() > epoch_before);
+      if (callbacks.sample && options.sample_every > 0 && step() % options.sample_every == 0)
+        data_->with_evaluated_weights([&] { callbacks.sample(step()); });
       if (data_->state.evaluation_due) report_evaluation();
       if (!ended() && data_->group.any(asked_to_stop())) return false;
     }
@@ -321,11 +324,15 @@ void Trainer::save(const std::string& path, const std::function<void(const std::
 void Trainer::load(const std::string& path) {
   Data& d = *data_;
   train::State state = train::read_state(path);
+  const std::string moments = path + "/optimizer.safetensors";
+  if (!path_exists(moments))
+    throw FileError("checkpoint " + path +
+                    " has no optimizer.safetensors: it may be an average, from which a training "
+                    "cannot continue, but a new one can start: \"start\": {\"from\": …}");
   if (state.seed != d.options.seed)
     throw FileError("checkpoint " + path + " is from a run with seed " + std::to_string(state.seed) + ", not " +
                     std::to_string(d.options.seed));
   d.privacy.check(path, state);
-  const std::string moments = path + "/optimizer.safetensors";
   d.optimizer.check(moments);
   const std::int64_t epoch_batches = d.batches.epoch_batches();
   const std::uint64_t order = d.batches.order();
