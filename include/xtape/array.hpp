@@ -199,14 +199,14 @@ class Array {
   explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws like the constructor above.
 
   /// A handle on `memory`, which must hold an array of this type. Throws Error if `memory` is null or not aligned to 64
-  /// bytes. Errors of checked_bytes propagate.
+  /// bytes (blocks need no alignment, so that they can be a part of a mapped file). Errors of checked_bytes propagate.
   Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape);
 
   explicit operator bool() const { return held_ != nullptr; }
   Dtype dtype() const { return held_ ? held_->dtype : Dtype::float32; }
   const Shape& shape() const { return held_ ? held_->shape : no_shape; }
   std::int64_t count() const { return count_of(shape()); }
-  std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype()); }
+  std::size_t bytes() const { return static_cast<std::size_t>(bytes_of(dtype(), count())); }
   void* data() { return held_ ? held_->bytes.get() : nullptr; }
   const void* data() const { return held_ ? held_->bytes.get() : nullptr; }
   // The following functions throw Error if the array is empty.

@@ -19,19 +19,45 @@ namespace xtape {
 ///
 /// bfloat16, float16 and int8 are storage formats. Ops on bfloat16 and float16 compute in float32 and round their
 /// results. Arithmetic on int8 arrays is that of int32.
+///
+/// q8_0 to q6_k are the block formats of GGUF files: 32 or 256 numbers that are neighbours in memory share one or more
+/// scales. Only products, views, `take` and `dequantize` read such an array. A number has no address of its own, so
+/// ArrayView::as refuses a block format, and data() gives the bytes of the blocks.
 #if defined(__GNUC__)  // the enumerators share names with the element classes
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
-enum class Dtype : std::uint8_t { float32, float64, bfloat16, float16, int32, int64, int8, boolean };
+enum class Dtype : std::uint8_t {
+  float32,
+  float64,
+  bfloat16,
+  float16,
+  int32,
+  int64,
+  int8,
+  boolean,
+  q8_0,
+  q4_0,
+  q4_k,
+  q5_k,
+  q6_k
+};
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
 
-std::size_t size_of(Dtype dtype);  ///< Bytes per element: 8, 4, 2 or 1.
-const char* name_of(Dtype dtype);  ///< "float32", "float64", "bfloat16" …; "bool" for boolean.
+/// Bytes per element: 8, 4, 2 or 1. Throws DtypeError for a block format.
+std::size_t size_of(Dtype dtype);
+const char* name_of(Dtype dtype);  ///< "float32", "float64", "bfloat16" …; "bool" for boolean; "Q4_K" for q4_k.
 /// The inverse of name_of. Throws DtypeError with a list of the valid names.
 Dtype dtype_named(const std::string& name);
+/// Whether elements are stored in blocks with scales.
+constexpr bool is_block(Dtype dtype) {
+  return dtype > Dtype::boolean;
+}
+std::int64_t block_of(Dtype dtype);  ///< The number of elements of a block: 32 or 256, and 1 for the other dtypes.
+/// The bytes of `count` elements from the beginning of a block, in whole blocks.
+std::int64_t bytes_of(Dtype dtype, std::int64_t count);
 /// Whether elements are 16-bit floats: bfloat16 or float16.
 constexpr bool is_half(Dtype dtype) {
   return dtype == Dtype::bfloat16 || dtype == Dtype::float16;

@@ -90,6 +90,9 @@ Var cast(const Argument& x, Dtype dtype);
 /// x * scale for int8 x. The scale is a float array that broadcasts to the shape of x. Matrix products and `take` read
 /// the int8 numbers directly.
 Var dequantize(const Argument& x, const Var& scale);
+/// The numbers of x, which has a block format, as float32. Matrix products and `take` of the result read the blocks
+/// directly.
+Var dequantize(const Argument& x);
 // Comparisons accept any dtype and return bool. Logical ops accept and return bool. None is differentiable.
 Var equal(const Operand& a, const Operand& b);
 Var not_equal(const Operand& a, const Operand& b);

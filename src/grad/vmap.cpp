@@ -167,17 +167,18 @@ Kernel no_kernel_inside(const KernelCall&) {
 
 /// Stands for one example of a batch while the function is recorded.
 const Op& example_op() {
-  static const Op entry{.name = "example",
-                        .doc = "One example of a batch.",
-                        .inputs = {{"batch", Accept::any}},
-                        .shape =
-                            [](const OpCall& call) {
-                              Shape shape = call.shape(0);
-                              shape.erase(0);
-                              return std::vector<ValueType>{{call.dtype(0), shape}};
-                            },
-                        .gradient = no_gradient_inside,
-                        .lowering = {.kernel = no_kernel_inside}};
+  static const Op entry{
+      .name = "example",
+      .doc = "One example of a batch.",
+      .inputs = {{"batch", Accept::any}},
+      .shape =
+          [](const OpCall& call) {
+            Shape shape = call.shape(0);
+            shape.erase(0);
+            return std::vector<ValueType>{{call.dtype(0), shape}};
+          },
+      .gradient = no_gradient_inside,
+      .lowering = {.kernel = no_kernel_inside, .dtypes = {.blocks = [](const OpCall&) { return true; }}}};
   return entry;
 }
 

@@ -76,9 +76,10 @@ Element element_of(Dtype dtype) {
     case Dtype::int8:
       return Element::int8;
     case Dtype::boolean:
-      break;
+      return Element::boolean;
+    default:
+      throw DtypeError(std::string("ONNX has no element type for ") + name_of(dtype) + ": dequantize it");
   }
-  return Element::boolean;
 }
 
 std::string value_bytes(const std::string& name, Dtype dtype, const std::optional<std::vector<Dimension>>& sizes) {
@@ -266,7 +267,9 @@ void GraphWriter::write(const Tape& tape, const std::vector<ValueId>& results, V
     if (!needed[i]) continue;
     const xtape::Node& node = tape.node(i);
     const auto index = static_cast<std::int32_t>(i);
-    if (node.op == &constant_op()) {
+    if (node.op->is_source() && is_block(node.outputs[0].dtype) && node.storage) {
+      names[{index, 0}] = add_blocks(*this, node.name, node.storage);
+    } else if (node.op == &constant_op()) {
       names[{index, 0}] = shared_.constant(node.storage);
     } else if (node.op == &parameter_op()) {
       names[{index, 0}] = shared_.add(node.name, node.storage);

@@ -129,6 +129,10 @@ struct WriterRow {
 };
 using WriterRows = std::vector<WriterRow>;
 
+/// Adds an array of blocks as small integers and DequantizeLinear, whose result is the array in float32. ONNX has no
+/// blocks with minima, which are subtracted. Returns the name of the result.
+std::string add_blocks(GraphWriter& graph, const std::string& name, const Array& array);
+
 // There is one function for each family. It is in the file of this name in writers/.
 const WriterRows& elementwise_writers();
 const WriterRows& reduction_writers();

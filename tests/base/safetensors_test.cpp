@@ -187,7 +187,7 @@ TEST_CASE("an inconsistent file is refused with the reason") {
     CHECK(said.ends_with(
         "': array 'a' has the dtype \"" + dtype +
         "\", which xtape does not support: convert it to one of BF16, BOOL, F16, F32, F64, I16, I32, I64, "
-        "I8, U16, U32, U8"));
+        "I8, Q4_0, Q4_K, Q5_K, Q6_K, Q8_0, U16, U32, U8"));
     CHECK(said.find("whole") == std::string::npos);
   }
   CHECK(refused(file_of(one("8", "[1]", "[0,1]"), four)).ends_with("array 'a' has a dtype that is not a string"));

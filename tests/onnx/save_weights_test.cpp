@@ -1,9 +1,11 @@
 // Errors of writing, large files, and weights that go back into the file that they came from.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include "blocks.hpp"
 #include "round_trip.hpp"
 #include "xtape/ops/elementwise.hpp"
 
@@ -86,6 +88,27 @@ TEST_CASE("all versions of the operators are written") {
     CHECK(folder.part_of_largest("opset_" + std::to_string(opset), {{"x", x}, {"w", w}}, {{"y", y}}, options) < 1e-5);
     CHECK(open_onnx(folder.path("opset_" + std::to_string(opset))).opset() == opset);
   }
+}
+
+TEST_CASE("weights in blocks are written as DequantizeLinear, and keep their numbers") {
+  const round_trip::Folder folder;
+  for (const Dtype dtype : {Dtype::q8_0, Dtype::q4_0, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k})
+    for (const std::int64_t opset : {18, 21}) {
+      Tape tape;
+      const auto number = [](std::int64_t i) { return std::sin(0.37F * static_cast<float>(i)); };
+      const Var x = tape.input("x", {2, 256}), i = tape.input("i", {3}, Dtype::int64);
+      const Var w = dequantize(tape.parameter("w", rounded_to_blocks(dtype, {4, 256}, number))),
+                parts = dequantize(tape.parameter("parts", rounded_to_blocks(dtype, {4, 8, 24}, number)));
+      OnnxSaveOptions options;
+      options.opset = opset;
+      const std::string file = std::string("blocks_") + name_of(dtype) + "_" + std::to_string(opset);
+      CHECK(folder.part_of_largest(file, {{"x", x}}, {{"y", einsum("bi,oi->bo", {x, w})}}, options) < 1e-6);
+      CHECK(folder.part_of_largest(file + "_numbers", {{"i", i}}, {{"w", take(w, i)}, {"parts", take(parts, i)}},
+                                   options) == 0);
+      const std::string bytes = bytes_of(folder.path(file));
+      CHECK(bytes.find("DequantizeLinear") != std::string::npos);
+      CHECK((bytes.find("block_size") != std::string::npos) == (opset == 21));
+    }
 }
 
 TEST_CASE("large arrays are in a file beside the model") {

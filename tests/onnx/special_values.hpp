@@ -218,11 +218,17 @@ inline void keep_playable(Case& made) {
   made.plays.erase(std::remove_if(made.plays.begin(), made.plays.end(), refused), made.plays.end());
 }
 
+/// Whether an input has blocks, as no input of a file has.
+inline bool reads_blocks(const op_samples::Sample& sample) {
+  return std::ranges::any_of(sample.inputs, [](const ValueType& type) { return is_block(type.dtype); });
+}
+
 /// The case of a call with this dtype in place of float32. Nothing if the op does not take the dtype.
 inline std::optional<Case> case_of(const Op& op, Dtype dtype, const Variant* variant) {
   op_samples::Sample sample = op_samples::sample_of(op);
   if (variant != nullptr)
     for (const auto& [name, value] : variant->attributes.items()) sample.attributes.set(name, value);
+  if (reads_blocks(sample)) return std::nullopt;
   const bool bits = op.name.starts_with("bitwise_");
   std::vector<bool> varied;
   for (ValueType& type : sample.inputs) {

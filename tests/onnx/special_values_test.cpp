@@ -249,7 +249,8 @@ TEST_CASE("special values: the tape, the file that is read back, and ONNX Runtim
   CHECK(played.size() > 230);
   for (const std::string& name : operators) {
     INFO(name << ": ONNX Runtime plays no file of this op in the golden results");
-    CHECK((played.count(name) == 1 || builtin_ops().find(name) == nullptr));
+    const Op* op = builtin_ops().find(name);
+    CHECK((played.count(name) == 1 || op == nullptr || reads_blocks(op_samples::sample_of(*op))));
   }
   for (const Known& each : known()) {
     INFO(std::string(each.op) << ", " << std::string(each.kind) << ": no longer differs: " << std::string(each.reason));

@@ -12,6 +12,7 @@
 
 #include "base/arrays/visit.hpp"
 #include "base/files/encodings.hpp"
+#include "blocks.hpp"
 #include "op_samples.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
@@ -47,6 +48,9 @@ enum class Values : std::uint8_t { positive, all, diagonal };
 inline constexpr std::array every_values{Values::positive, Values::all, Values::diagonal};
 
 inline Array drawn(const ValueType& type, Values values, std::int64_t indices, Numbers& numbers) {
+  if (is_block(type.dtype))
+    return rounded_to_blocks(type.dtype, type.shape,
+                             [&](std::int64_t) { return static_cast<float>(8 * numbers.uniform() - 4); });
   Array array(type.dtype, type.shape);
   const std::int64_t columns = type.shape.empty() ? 1 : type.shape.back();
   const bool square = type.shape.size() >= 2 && type.shape[type.shape.size() - 2] == columns;

@@ -39,6 +39,7 @@ inline const std::map<std::string, Sample>& samples() {
         {"crf_loss", {{}, {{f32, {2, 4, 3}}, {i64, {2, 4}}, {f32, {3, 3}}}}},
         {"crf_score", {{}, {{f32, {2, 4, 3}}, {i64, {2, 4}}, {f32, {3, 3}}}}},
         {"dequantize", {{}, {{Dtype::int8, {3, 4}}, {f32, {3, 1}}}}},
+        {"dequantize_blocks", {{}, {{Dtype::q4_k, {2, 256}}}}},
         {"einsum", {{{"equation", std::string("bqhd,bkhd->bhqk")}}, {{f32, {2, 3, 2, 4}}, {f32, {2, 5, 2, 4}}}}},
         {"einsum_add", {{{"equation", std::string("bi,io->bo")}}, {{f32, {2, 3}}, {f32, {3, 4}}, {f32, {2, 4}}}}},
         {"embedding_bag", {{}, {{i64, {3, 2}}, {f32, {3, 3}}}}},

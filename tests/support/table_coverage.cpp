@@ -28,8 +28,8 @@ const std::map<std::string, std::set<std::string>>& reasons() {
       {"signs of vectors differ from those of LAPACK", {"eigh", "svd"}},
       {"PyTorch has no such op",
        {"cache", "causal_mask", "checked_indices", "checked_weights", "crf_decode", "crf_log_partition", "crf_loss",
-        "crf_score", "dequantize", "positions", "rearrange", "root_of_squares", "shift_right", "stop_gradient",
-        "watch"}}};
+        "crf_score", "dequantize", "dequantize_blocks", "positions", "rearrange", "root_of_squares", "shift_right",
+        "stop_gradient", "watch"}}};
   return table;
 }
 

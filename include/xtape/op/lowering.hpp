@@ -82,6 +82,9 @@ struct Lowering {
     bool any = false;              ///< Whether the op only moves elements, of any dtype.
     bool casts = false;            ///< Whether the op converts the elements of its input to the dtype of its output.
     std::vector<int> widens = {};  ///< Float32 inputs that the kernel also accepts as bfloat16, float16 or int8.
+    /// Whether the kernel reads the inputs above, or input 0 if the op moves or casts, also in a block format. If
+    /// empty, it never does.
+    std::function<bool(const OpCall&)> blocks = {};
   };
 
   /// The cost of a run, for profiles.

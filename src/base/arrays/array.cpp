@@ -80,26 +80,46 @@ void copy_elements(const void* source, const Layout& layout, void* destination) 
 namespace {
 struct DtypeFacts {
   const char* name;
-  std::size_t bytes;
+  std::int64_t bytes;      // of a block
+  std::int64_t block = 1;  // elements
 };
-constexpr DtypeFacts dtypes[] = {{"float32", 4}, {"float64", 8}, {"bfloat16", 2}, {"float16", 2}, {"int32", 4},
-                                 {"int64", 8},   {"int8", 1},    {"bool", 1}};  // in the order of Dtype
-static_assert(std::size(dtypes) == static_cast<std::size_t>(Dtype::boolean) + 1);
+constexpr DtypeFacts dtypes[] = {{"float32", 4},    {"float64", 8},   {"bfloat16", 2},    {"float16", 2},
+                                 {"int32", 4},      {"int64", 8},     {"int8", 1},        {"bool", 1},
+                                 {"Q8_0", 34, 32},  {"Q4_0", 18, 32}, {"Q4_K", 144, 256}, {"Q5_K", 176, 256},
+                                 {"Q6_K", 210, 256}};  // in the order of Dtype
+static_assert(std::size(dtypes) == static_cast<std::size_t>(Dtype::q6_k) + 1);
+
+const DtypeFacts& facts_of(Dtype dtype) {
+  return dtypes[static_cast<std::size_t>(dtype)];
+}
 }  // namespace
 
 std::size_t size_of(Dtype dtype) {
-  return dtypes[static_cast<std::size_t>(dtype)].bytes;
+  if (is_block(dtype))
+    throw DtypeError(std::string("numbers stored as ") + name_of(dtype) + " have no size of their own");
+  return static_cast<std::size_t>(facts_of(dtype).bytes);
 }
 
 const char* name_of(Dtype dtype) {
-  return dtypes[static_cast<std::size_t>(dtype)].name;
+  return facts_of(dtype).name;
+}
+
+std::int64_t block_of(Dtype dtype) {
+  return facts_of(dtype).block;
+}
+
+std::int64_t bytes_of(Dtype dtype, std::int64_t count) {
+  const DtypeFacts& facts = facts_of(dtype);
+  return (count + facts.block - 1) / facts.block * facts.bytes;
 }
 
 Dtype dtype_named(const std::string& name) {
   std::string names;
   for (std::size_t i = 0; i < std::size(dtypes); ++i) {
-    if (name == dtypes[i].name) return static_cast<Dtype>(i);
-    names += (i == 0 ? "" : i + 1 < std::size(dtypes) ? ", " : " or ") + std::string(dtypes[i].name);
+    const auto dtype = static_cast<Dtype>(i);
+    if (name == dtypes[i].name) return dtype;
+    if (!is_block(dtype))  // which only weights have
+      names += (i == 0 ? "" : dtype != Dtype::boolean ? ", " : " or ") + std::string(dtypes[i].name);
   }
   throw DtypeError("unknown dtype '" + name + "': use " + names);
 }
@@ -135,7 +155,8 @@ void Shape::erase(std::size_t position) {
 }
 
 std::int64_t checked_bytes(Dtype dtype, const Shape& shape) {
-  auto bytes = static_cast<std::int64_t>(size_of(dtype));
+  const DtypeFacts& facts = facts_of(dtype);
+  std::int64_t bytes = facts.bytes;
   bool empty = false;
   bool fits = true;
   for (const std::int64_t size : shape) {
@@ -146,10 +167,12 @@ std::int64_t checked_bytes(Dtype dtype, const Shape& shape) {
       fits = fits && checked_multiply(bytes, size);
   }
   if (!fits)
-    throw ShapeError("no array can have shape " + to_string(shape) + ": its elements, " +
-                     std::to_string(size_of(dtype)) + (size_of(dtype) == 1 ? " byte" : " bytes") +
-                     " each, must take less than 2^63 bytes");
-  return empty ? 0 : bytes;
+    throw ShapeError("no array can have shape " + to_string(shape) + ": its elements, " + std::to_string(facts.bytes) +
+                     (facts.bytes == 1 ? " byte" : " bytes") + " each, must take less than 2^63 bytes");
+  if (facts.block > 1 && !empty && bytes / facts.bytes % facts.block != 0)
+    throw ShapeError(std::string(facts.name) + " stores blocks of " + std::to_string(facts.block) +
+                     " numbers, and shape " + to_string(shape) + " has " + std::to_string(bytes / facts.bytes));
+  return empty ? 0 : bytes / facts.block;
 }
 
 std::int64_t count_of(const Shape& shape) {
@@ -251,13 +274,12 @@ ArrayView::ArrayView(Array&& array) : ArrayView(std::as_const(array)) {
 }
 
 void ArrayView::copy_to(void* destination) const {
-  const std::size_t bytes = static_cast<std::size_t>(count_of(shape())) * size_of(dtype_);
+  const auto bytes = static_cast<std::size_t>(bytes_of(dtype_, count_of(shape())));
   if (bytes == 0) return;
   require_memory();
   if (destination == nullptr) throw Error("copy_to: the destination of " + std::to_string(bytes) + " bytes is null");
   if (layout_.contiguous()) {
-    std::memcpy(destination,
-                static_cast<const char*>(data_) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)), bytes);
+    std::memcpy(destination, static_cast<const char*>(data_) + bytes_of(dtype_, layout_.offset), bytes);
     return;
   }
   switch (size_of(dtype_)) {
@@ -330,7 +352,7 @@ Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) {
 Array::Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape) {
   checked_bytes(dtype, shape);
   if (!memory) throw_empty();
-  if (reinterpret_cast<std::uintptr_t>(memory.get()) % 64 != 0)
+  if (!is_block(dtype) && reinterpret_cast<std::uintptr_t>(memory.get()) % 64 != 0)
     throw Error("the memory of an array must be aligned to 64 bytes");
   held_ = std::make_shared<const Held>(Held{std::move(memory), dtype, shape});
 }

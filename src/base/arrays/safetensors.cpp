@@ -173,9 +173,8 @@ void ArrayWriter::write(const ArrayView& values) {
   if (values.data() == nullptr && size > 0)
     throw Error("cannot write '" + data_->path + "': array '" + entry.name + "' is empty: it has no memory");
   const Array copy = values.layout().contiguous() ? Array() : Array(values);
-  const void* bytes = copy ? copy.data()
-                           : static_cast<const std::byte*>(values.data()) +
-                                 values.layout().offset * static_cast<std::int64_t>(size_of(entry.dtype));
+  const void* bytes =
+      copy ? copy.data() : static_cast<const std::byte*>(values.data()) + bytes_of(entry.dtype, values.layout().offset);
   data_->checksums[data_->written++] = checksum_of(bytes, size);
   data_->file.write(bytes, size);
 }

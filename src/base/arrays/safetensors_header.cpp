@@ -41,6 +41,11 @@ const std::map<std::string, Stored>& types() {
       {"U16", {2, Dtype::int32, widen<std::uint16_t, std::int32_t>}},
       {"U8", {1, Dtype::int32, widen<std::uint8_t, std::int32_t>}},
       {"BOOL", {1, Dtype::boolean, copy_flags}},
+      {"Q8_0", {1, Dtype::q8_0, nullptr}},
+      {"Q4_0", {1, Dtype::q4_0, nullptr}},
+      {"Q4_K", {1, Dtype::q4_k, nullptr}},
+      {"Q5_K", {1, Dtype::q5_k, nullptr}},
+      {"Q6_K", {1, Dtype::q6_k, nullptr}},
   };
   return all;
 }
@@ -67,7 +72,7 @@ Conversion widening(Dtype from, Dtype to) {
 
 const char* stored_name(Dtype dtype) {
   const auto found = std::find_if(types().begin(), types().end(), [&](const auto& type) {
-    return type.second.dtype == dtype && type.second.bytes == size_of(dtype);
+    return type.second.dtype == dtype && (is_block(dtype) || type.second.bytes == size_of(dtype));
   });
   return found->first.c_str();
 }
@@ -150,9 +155,13 @@ class Header {
     try {
       checked_bytes(result.stored->dtype, result.shape);
     } catch (const ShapeError&) {
-      fail(where + "has a shape that is too large");
+      fail(where + "has a shape that is too large" +
+           (is_block(result.stored->dtype) ? ", or that is not one of whole blocks" : ""));
     }
-    const std::uint64_t bytes = static_cast<std::uint64_t>(count_of(result.shape)) * result.stored->bytes;
+    const std::int64_t count = count_of(result.shape);
+    const auto bytes = static_cast<std::uint64_t>(is_block(result.stored->dtype)
+                                                      ? bytes_of(result.stored->dtype, count)
+                                                      : count * static_cast<std::int64_t>(result.stored->bytes));
     if (bytes != result.last - result.first)
       fail(where + "of shape " + to_string(result.shape) + " takes " + std::to_string(bytes) +
            " bytes, but its data_offsets span " + std::to_string(result.last - result.first));

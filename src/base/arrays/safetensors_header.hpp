@@ -21,7 +21,7 @@ using Conversion = void (*)(const std::byte* from, void* to, std::int64_t count)
 
 /// An element type of a file, and its conversion to a dtype.
 struct Stored {
-  std::size_t bytes;   ///< The size of an element in the file.
+  std::size_t bytes;   ///< The size of an element in the file; 1 for a block format.
   Dtype dtype;         ///< The dtype of the array that is read.
   Conversion convert;  ///< Null if the bytes of both types are the same.
 };

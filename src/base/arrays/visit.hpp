@@ -25,7 +25,7 @@ decltype(auto) visit_elements(A& array, const Visit& visit) {
       return visit(array.template as<std::int64_t>());
     case Dtype::int8:
       return visit(array.template as<std::int8_t>());
-    case Dtype::boolean:
+    default:
       break;
   }
   return visit(array.template as<bool>());

@@ -158,6 +158,14 @@ std::function<void(const void*, void*)> made(const Layout& in, const Layout& out
 }  // namespace
 
 std::function<void(const void*, void*)> make_copy(Dtype dtype, const Layout& in, const Layout& out, int threads) {
+  if (is_block(dtype)) {
+    if (!in.contiguous() || !out.contiguous() || in.offset != 0 || out.offset != 0)
+      throw DtypeError(std::string("a part or a transpose of an array of ") + name_of(dtype) +
+                       " cannot be copied: dequantize it");
+    return [bytes = static_cast<std::size_t>(bytes_of(dtype, count_of(in.shape)))](const void* from, void* to) {
+      if (bytes > 0) std::memcpy(to, from, bytes);
+    };
+  }
   switch (size_of(dtype)) {
     case 8:
       return made<std::uint64_t>(in, out, threads);

@@ -14,6 +14,10 @@ namespace xtape {
 std::function<void(const void* from, void* to)> make_copy(Dtype dtype, const Layout& in, const Layout& out,
                                                           int threads);
 
+/// Returns a function that writes the numbers of an array of a block format to a dense array of floats. `in` is the
+/// layout of the array of blocks, of which the function's first argument is the beginning.
+std::function<void(const void* from, float* to)> make_widen_blocks(Dtype dtype, const Layout& in, int threads);
+
 /// Returns a function that writes one value to all elements of a layout. `value` points to a scalar of `dtype`.
 /// make_fill copies this scalar, so the returned function does not read `value`.
 std::function<void(void* to)> make_fill(Dtype dtype, const Layout& out, const void* value, int threads);

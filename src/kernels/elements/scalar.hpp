@@ -8,13 +8,13 @@
 
 namespace xtape {
 
-/// Whether `dtype` is only a storage format: bfloat16, float16 or int8.
+/// Whether `dtype` is only a storage format: bfloat16, float16, int8 or a block format.
 inline bool is_narrow(Dtype dtype) {
-  return is_half(dtype) || dtype == Dtype::int8;
+  return is_half(dtype) || dtype == Dtype::int8 || is_block(dtype);
 }
 /// The dtype in which kernels compute with elements of `dtype`.
 inline Dtype computed_in(Dtype dtype) {
-  return is_half(dtype) ? Dtype::float32 : dtype == Dtype::int8 ? Dtype::int32 : dtype;
+  return is_half(dtype) || is_block(dtype) ? Dtype::float32 : dtype == Dtype::int8 ? Dtype::int32 : dtype;
 }
 
 /// Calls f(T{}) with T the C++ scalar of `dtype`, float32 or float64.

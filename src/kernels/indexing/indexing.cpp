@@ -69,16 +69,15 @@ void take_single(const T* from, const Index* indices, T* to, const Picking& pick
   });
 }
 
-/// out[o, p, i] = x[o, indices[p], i]. Each element has `bytes` bytes.
+/// out[o, p, i] = x[o, indices[p], i]. Each slice [i] has `slice` bytes.
 template <class Index>
-void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
+void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t slice,
                  int threads) {
   if (picking.inner == 1)
-    return with_bytes(bytes, [&](auto element) {
+    return with_bytes(slice, [&](auto element) {
       using T = decltype(element);
       take_single(static_cast<const T*>(x), indices, static_cast<T*>(out), picking, threads);
     });
-  const std::size_t slice = static_cast<std::size_t>(picking.inner) * bytes;
   const auto* from = static_cast<const std::byte*>(x);
   auto* to = static_cast<std::byte*>(out);
   const std::int64_t grain = elements_a_thread / std::max<std::int64_t>(1, picking.inner) + 1;
@@ -171,9 +170,10 @@ Kernel picking_kernel(const char* op, bool by_slice, const KernelForm& form, con
 
 Kernel make_take(const KernelForm& form) {
   return picking_kernel("take", true, form,
-                        [bytes = size_of(form.dtype(0))](const KernelArguments& arguments, const auto* indices,
-                                                         const Picking& picking, int threads) {
-                          take_slices(arguments.in[0], indices, arguments.out[0], picking, bytes, threads);
+                        [dtype = form.dtype(0)](const KernelArguments& arguments, const auto* indices,
+                                                const Picking& picking, int threads) {
+                          const auto slice = static_cast<std::size_t>(bytes_of(dtype, picking.inner));
+                          take_slices(arguments.in[0], indices, arguments.out[0], picking, slice, threads);
                         });
 }
 Kernel make_gather(const KernelForm& form) {

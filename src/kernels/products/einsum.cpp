@@ -24,7 +24,9 @@ Product product_of(const KernelForm& form, bool accumulate) {
   product.threads = form.threads;
   product.precision = form.precision;
   product.bits = form.bits;
-  if (!form.fixed.empty()) product.fixed = form.fixed[1] ? 1 : form.fixed[0] ? 0 : -1;
+  // Blocks are never packed in advance: they are there to save memory.
+  const auto is_fixed = [&](std::size_t i) { return form.fixed[i] && !is_block(form.dtype(i)); };
+  if (!form.fixed.empty()) product.fixed = is_fixed(1) ? 1 : is_fixed(0) ? 0 : -1;
   return product;
 }
 
@@ -51,7 +53,7 @@ std::function<void(const KernelArguments&)> run_of(const KernelForm& form, const
   if (!planned.rows) return kernel.all;
   kernel.rows = form.out[0].shape[0];
   for (std::size_t i = 0; i < form.in.size(); ++i)
-    if (!kernel.add(form.in[i], size_of(form.dtype(i)), i != 1)) return kernel.all;
+    if (is_block(form.dtype(i)) || !kernel.add(form.in[i], size_of(form.dtype(i)), i != 1)) return kernel.all;
   if (!kernel.add(form.out[0], size_of(form.outputs[0].dtype))) return kernel.all;
   kernel.compute = [rows = planned.rows, addend](const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
                                                  std::int64_t) {

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 
+#include "kernels/math/block_lanes.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/products/gemm.hpp"
 #include "kernels/products/tile_formats.hpp"
@@ -237,27 +238,37 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
     }
 }
 
-/// Converts bfloat16, float16 or int8 numbers to floats piece by piece, then calls pack_lines. This avoids further
-/// instances of pack_lines, whose code is large.
+/// Writes the elements first, first + step … of an operand as floats. N is bfloat16, float16, int8 or the struct of a
+/// block.
+template <class N>
+void widen_terms(const void* operand, std::int64_t first, std::int64_t step, std::int64_t count, float* to) {
+  if constexpr (is_block_struct<N>) {
+    if (step == 1) return widen_blocks<N>(operand, first, count, to);
+    for (std::int64_t k = 0; k < count; ++k) widen_blocks<N>(operand, first + k * step, 1, to + k);
+  } else {
+    const N* from = static_cast<const N*>(operand) + first;
+    if (step == 1) return Plain<float>::along_terms(from, count, to);
+    for (std::int64_t k = 0; k < count; ++k) to[k] = static_cast<float>(from[k * step]);
+  }
+}
+
+/// Converts numbers of a narrow operand to floats piece by piece, then calls pack_lines. This avoids further instances
+/// of pack_lines, whose code is large. Element `start` is the first term of line 0.
 template <class F, class N>
-void pack_widened(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
-                  std::int64_t to_line, std::int64_t to_part) {
+void pack_widened(const void* operand, std::int64_t start, std::int64_t line_step, std::int64_t term_step,
+                  std::int64_t lines, std::int64_t terms, typename F::Part* to, std::int64_t to_line,
+                  std::int64_t to_part) {
   constexpr std::int64_t most_lines = 64, most_terms = 64;
   alignas(64) float piece[most_lines * most_terms];
-  const bool lines_run = from.line == 1;
+  const bool lines_run = line_step == 1;
   for (std::int64_t term = 0; term < terms; term += most_terms)
     for (std::int64_t line = 0; line < lines; line += most_lines) {
       const std::int64_t height = std::min(most_lines, lines - line), width = std::min(most_terms, terms - term);
-      const N* corner = from.data + line * from.line + term * from.term;
-      const std::int64_t rows = lines_run ? width : height, row = lines_run ? from.term : from.line;
-      const std::int64_t columns = lines_run ? height : width, column = lines_run ? from.line : from.term;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        float* wide = piece + i * columns;
-        if (column == 1)
-          Plain<float>::along_terms(corner + i * row, columns, wide);
-        else
-          for (std::int64_t k = 0; k < columns; ++k) wide[k] = static_cast<float>(corner[i * row + k * column]);
-      }
+      const std::int64_t corner = start + line * line_step + term * term_step;
+      const std::int64_t rows = lines_run ? width : height, row = lines_run ? term_step : line_step;
+      const std::int64_t columns = lines_run ? height : width, column = lines_run ? line_step : term_step;
+      for (std::int64_t i = 0; i < rows; ++i)
+        widen_terms<N>(operand, corner + i * row, column, columns, piece + i * columns);
       const Lines<float> widened{piece, lines_run ? 1 : columns, lines_run ? columns : 1};
       pack_lines<F>(widened, height, width, to + line * to_line + term / F::terms * to_part, to_line, to_part);
     }
@@ -278,22 +289,20 @@ struct Packing {
   static Packing of() {
     return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
                std::int64_t terms, Part* to, std::int64_t to_line, std::int64_t to_part) {
-              const Lines<N> from{static_cast<const N*>(operand) + start, line, term};
               if constexpr (widens)
-                pack_widened<F>(from, lines, terms, to, to_line, to_part);
+                pack_widened<F, N>(operand, start, line, term, lines, terms, to, to_line, to_part);
               else
-                pack_lines<F>(from, lines, terms, to, to_line, to_part);
+                pack_lines<F>(Lines<N>{static_cast<const N*>(operand) + start, line, term}, lines, terms, to, to_line,
+                              to_part);
             },
             [](const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
                std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band) {
-              const N* from = static_cast<const N*>(operand) + start;
-              if constexpr (widens) {
+              if constexpr (widens)
                 for (std::int64_t band = first; band < finish; ++band)
-                  pack_widened<F>(Lines<N>{from + bands.top_of(band), 1, term}, bands.height_of(band), parts * F::terms,
-                                  to + (band - first) * to_band, 1, tile_rows);
-              } else if constexpr (!F::must_pack) {
-                pack_bands<F>(from, term, parts, bands, first, finish, to, to_band);
-              }
+                  pack_widened<F, N>(operand, start + bands.top_of(band), 1, term, bands.height_of(band),
+                                     parts * F::terms, to + (band - first) * to_band, 1, tile_rows);
+              else if constexpr (!F::must_pack)
+                pack_bands<F>(static_cast<const N*>(operand) + start, term, parts, bands, first, finish, to, to_band);
             }};
   }
   /// Returns the packing for an operand. Its elements have the dtype `narrow` if given, or the number type of the
@@ -303,6 +312,7 @@ struct Packing {
       if (narrow == Dtype::bfloat16) return of<bfloat16>();  // training steps store results in bfloat16
       if (narrow == Dtype::float16) return of<float16, true>();
       if (narrow == Dtype::int8) return of<std::int8_t, true>();
+      if (narrow) return with_block(*narrow, [](auto block) { return of<decltype(block), true>(); });
     }
     return of<typename F::Number>();
   }

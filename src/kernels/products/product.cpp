@@ -158,8 +158,15 @@ GemmChoice for_way(GemmChoice choice, ProductWay way) {
   return choice;
 }
 
-/// Returns a product that, before each run, converts a narrow operand (bfloat16, float16 or int8) to float32 in scratch
-/// memory. If both operands are narrow, it converts the smaller one.
+/// Whether the choice copies an operand that has a block format, which cannot be rearranged.
+bool rearranges_blocks(const Product& product, const GemmChoice& choice) {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (choice.packed[i] && is_block(product.narrow[i].value_or(product.dtype))) return true;
+  return false;
+}
+
+/// Returns a product that, before each run, converts a narrow operand to float32 in scratch memory. If both operands
+/// are narrow, it converts the smaller one.
 PlannedProduct widened_before(Product product);
 
 template <class T>
@@ -173,11 +180,37 @@ template <class T>
     const GemmChoice choice = best_gemm(product, axes);
     if (choice.cost < loops_cost(loops)) {
       const ProductWay way = way_of<T>(product, choice.plan);
-      if (!any(product.narrow) || way == ProductWay::tiles || way == ProductWay::bfloat16_tiles)
+      if (!any(product.narrow) ||
+          ((way == ProductWay::tiles || way == ProductWay::bfloat16_tiles) && !rearranges_blocks(product, choice)))
         return by_matrices<T>(product, for_way(choice, way), way);
     }
   }
   return any(product.narrow) ? widened_before(product) : in_loops<T>(loops);
+}
+
+/// Converts an array to dense floats, with scratch memory.
+struct Widening {
+  std::function<void(const void* from, float* to, void* scratch)> run;
+  std::size_t scratch_bytes = 0;
+};
+
+Widening make_widen(Dtype dtype, const Layout& from, int threads) {
+  if (is_block(dtype))
+    return {
+        [widen = make_widen_blocks(dtype, from, threads)](const void* blocks, float* to, void*) { widen(blocks, to); }};
+  const std::int64_t count = count_of(from.shape);
+  return {
+      [gather = make_copy(dtype, from, Layout::dense(from.shape), threads), widen = make_cast(dtype, Dtype::float32),
+       count, size = size_of(dtype), threads](const void* narrow, float* to, void* scratch) {
+        gather(narrow, scratch);
+        constexpr std::int64_t grain = 1 << 14;
+        parallel_for(threads, count, grain, [&](std::int64_t begin, std::int64_t finish) {
+          const void* elements = static_cast<std::byte*>(scratch) + static_cast<std::size_t>(begin) * size;
+          void* floats = to + begin;
+          widen({&elements, &floats, begin, finish - begin});
+        });
+      },
+      whole_lines(static_cast<std::size_t>(count) * size_of(dtype))};
 }
 
 PlannedProduct widened_before(Product product) {
@@ -186,26 +219,18 @@ PlannedProduct widened_before(Product product) {
   const std::size_t which = product.narrow[small] ? small : 1 - small;
   const Dtype dtype = *product.narrow[which];
   const Layout dense = Layout::dense(layouts[which]->shape);
-  const auto gather = make_copy(dtype, *layouts[which], dense, product.threads);
-  const TileFunction widen = make_cast(dtype, Dtype::float32);
+  const auto widen = make_widen(dtype, *layouts[which], product.threads);
   *layouts[which] = dense;
   product.narrow[which].reset();
   if (product.fixed == static_cast<int>(which)) product.fixed = -1;
   PlannedProduct planned = make_product(product);
-  const std::int64_t count = count_of(dense.shape);
   const std::size_t wide = planned.scratch_bytes;
-  const std::size_t narrow = wide + whole_lines(static_cast<std::size_t>(count) * sizeof(float));
-  planned.scratch_bytes = narrow + whole_lines(static_cast<std::size_t>(count) * size_of(dtype));
-  planned.multiply = [=, threads = product.threads, multiply = planned.multiply](const void* a, const void* b, void* c,
-                                                                                 void* scratch, const void* prepared) {
+  const std::size_t narrow = wide + whole_lines(static_cast<std::size_t>(count_of(dense.shape)) * sizeof(float));
+  planned.scratch_bytes = narrow + widen.scratch_bytes;
+  planned.multiply = [=, run = widen.run, multiply = planned.multiply](const void* a, const void* b, void* c,
+                                                                       void* scratch, const void* prepared) {
     auto* memory = static_cast<std::byte*>(scratch);
-    gather(which == 0 ? a : b, memory + narrow);
-    constexpr std::int64_t grain = 1 << 14;
-    parallel_for(threads, count, grain, [&](std::int64_t begin, std::int64_t finish) {
-      const void* from = memory + narrow + static_cast<std::size_t>(begin) * size_of(dtype);
-      void* to = memory + wide + static_cast<std::size_t>(begin) * sizeof(float);
-      widen({&from, &to, begin, finish - begin});
-    });
+    run(which == 0 ? a : b, reinterpret_cast<float*>(memory + wide), memory + narrow);
     multiply(which == 0 ? memory + wide : a, which == 0 ? b : memory + wide, c, scratch, prepared);
   };
   return planned;

@@ -14,8 +14,8 @@
 
 namespace xtape {
 
-/// For each operand of a float32 product: its dtype if the operand is narrow, which means stored as bfloat16, float16
-/// or int8. Otherwise empty.
+/// For each operand of a float32 product: its dtype if the operand is narrow, which means stored as bfloat16, float16,
+/// int8 or in a block format. Otherwise empty.
 using Narrow = std::array<std::optional<Dtype>, 2>;
 
 /// c[c_axes] = sum a[a_axes] * b[b_axes]. The axis labels are one letter per axis. A label that appears twice in an

@@ -4,6 +4,7 @@
 
 #include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
+#include "kernels/math/block_lanes.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/products/gemm.hpp"
 
@@ -33,7 +34,7 @@ bool matrix_columns_run(const GemmPlan& plan) {
 }
 
 /// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. W is the element type of the
-/// matrix.
+/// matrix, or the struct of its blocks. Strides count elements.
 template <class T, class W>
 struct RowColumns {
   const T* x;
@@ -88,6 +89,96 @@ void by_terms(const RowColumns<T, W>& p) {
   for (; k + together <= p.terms; k += together) add_terms<T, W, rows, together>(p, k);
   for (; k < p.terms; ++k)  // few terms, for which single steps need less code
     for (int i = 0; i < rows; ++i) add_terms<T, W, 1, 1>(p.row(i), k);
+}
+
+/// The address of an element, or of the block that begins with it.
+template <class W>
+const W* at_element(const W* first, std::int64_t element) {
+  if constexpr (is_block_struct<W>)
+    return first + element / block_numbers<W>;
+  else
+    return first + element;
+}
+
+/// The sums of several columns and rows over terms in blocks. Adds the terms in the order in which multiply_columns
+/// adds them. Decodes each block once for all rows. A sum waits for the addition before it, so several columns take
+/// turns.
+template <class W, int rows, int columns>
+class BlockSums {
+ public:
+  explicit BlockSums(const RowColumns<float, W>& product) : product_(product) {
+    for (auto& of_column : sums_)
+      for (auto& sum : of_column) sum.fill(xsimd::batch<float>(0.0F));
+  }
+  /// Adds the terms of one block of each column.
+  [[gnu::always_inline]] void add(const W* const (&w)[columns], std::int64_t block) {
+    const float* x = product_.x + block * block_numbers<W>;
+    [&]<std::size_t... j>(std::index_sequence<j...>) __attribute__((always_inline)) {
+      const BlockReader<W> readers[] = {BlockReader<W>(w[j][block])...};
+      for (std::int64_t n = 0; n < block_pairs<W>; ++n) (add_pair<j>(readers[j], n, x), ...);
+    }
+    (std::make_index_sequence<columns>{});
+  }
+  float sum(int row, int column) const { return add_line<float>(sums_[column][row]); }
+
+ private:
+  template <std::size_t j>
+  [[gnu::always_inline]] void add_pair(const BlockReader<W>& reader, std::int64_t n, const float* x) {
+    add_group<0, j>(reader, n, x);
+    if constexpr (group_numbers < block_numbers<W>) add_group<1, j>(reader, n, x);
+  }
+  template <int odd, std::size_t j>
+  [[gnu::always_inline]] void add_group(const BlockReader<W>& reader, std::int64_t n, const float* x) {
+    constexpr std::int64_t width = xsimd::batch<float>::size;
+    reader.template group<odd>(
+        n, [&](auto index, const auto& matrix) __attribute__((always_inline)) {
+          const float* terms = x + (2 * n + odd) * group_numbers + index() * width;
+#pragma GCC unroll 4
+          for (int i = 0; i < rows; ++i) {
+            auto& sum = sums_[j][i][index() % std::tuple_size_v<Line<float>>];
+            sum = fused<float>(xsimd::batch<float>::load_unaligned(terms + i * product_.x_row), matrix, sum);
+          }
+        });
+  }
+
+  const RowColumns<float, W>& product_;
+  Line<float> sums_[columns][rows];
+};
+
+/// Computes the columns of `rows` rows if the terms of a column are whole blocks.
+template <class W, int rows>
+[[gnu::noinline]] void multiply_blocks(const RowColumns<float, W>& p) {
+  // Sums in half of the registers.
+  constexpr int registers = sizeof(xsimd::batch<float>) == 64 ? 16 : 8;
+  constexpr int columns = std::clamp(registers / rows / static_cast<int>(std::tuple_size_v<Line<float>>), 1, 4);
+  constexpr std::int64_t cache_line = 64, together = cache_line / std::min<std::int64_t>(cache_line, sizeof(W));
+  const std::int64_t blocks = p.terms / block_numbers<W>, column = p.w_column / block_numbers<W>;
+  for (std::int64_t first = 0; first < p.columns; first += columns) {
+    const W* w[columns];  // the last columns again, if there are no more
+    for (int j = 0; j < columns; ++j) w[j] = p.w + std::min(first + j, p.columns - 1) * column;
+    BlockSums<W, rows, columns> sums(p);
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      if (b % together == 0)
+        for (int j = 0; j < columns; ++j)
+          for (std::int64_t byte = 0; byte < static_cast<std::int64_t>(sizeof(W)); byte += cache_line)
+            will_read(reinterpret_cast<const std::byte*>(w[j] + columns * column + b) + byte);
+      sums.add(w, b);
+    }
+    for (int j = 0; j < columns && first + j < p.columns; ++j)
+      for (int i = 0; i < rows; ++i) {
+        float& to = p.c[i * p.c_row + (first + j) * p.c_column];
+        to = p.add ? to + sums.sum(i, j) : sums.sum(i, j);
+      }
+  }
+}
+
+/// Computes the rows in groups, because each number of rows is a function of its own for each format.
+template <class W, int rows>
+void by_blocks(const RowColumns<float, W>& p) {
+  if constexpr (rows >= 4) multiply_blocks<W, 4>(p);
+  if constexpr (rows >= 8) multiply_blocks<W, 4>(p.row(4));
+  if constexpr (rows % 4 >= 2) multiply_blocks<W, 2>(p.row(rows / 4 * 4));
+  if constexpr (rows % 2 == 1) multiply_blocks<W, 1>(p.row(rows - 1));
 }
 
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
@@ -188,18 +279,34 @@ class Chunked {
   std::int64_t chunk_;  // terms per chunk
 };
 
+template <class W, int... i>
+constexpr std::array<MultiplyRows<float, W>, rows_together<float>> by_blocks_of(
+    std::integer_sequence<int, i...> /*rows*/) {
+  return {by_blocks<W, i + 1>...};
+}
+
+/// Returns the functions for 1, 2 … rows.
+template <class T, class W>
+std::array<MultiplyRows<T, W>, rows_together<T>> functions_of(const GemmPlan& plan) {
+  constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
+  if constexpr (is_block_struct<W>)
+    return by_blocks_of<W>(all_rows);
+  else
+    return matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
+}
+
 template <class T, class W>
 MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
-  if (Chunked<T, W>::suits(plan)) {
-    const Chunked<T, W> chunked(plan);
-    return {[chunked, swapped](const void* a, const void* b, T* c, void* scratch, const void*) {
-              if (swapped) std::swap(a, b);
-              chunked.run(static_cast<const T*>(a), static_cast<const W*>(b), c, static_cast<T*>(scratch));
-            },
-            chunked.scratch_bytes()};
-  }
-  constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
-  const auto multiply = matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
+  if constexpr (!is_block_struct<W>)
+    if (Chunked<T, W>::suits(plan)) {
+      const Chunked<T, W> chunked(plan);
+      return {[chunked, swapped](const void* a, const void* b, T* c, void* scratch, const void*) {
+                if (swapped) std::swap(a, b);
+                chunked.run(static_cast<const T*>(a), static_cast<const W*>(b), c, static_cast<T*>(scratch));
+              },
+              chunked.scratch_bytes()};
+    }
+  const auto multiply = functions_of<T, W>(plan);
   const std::int64_t blocks = ceiling(plan.n, block_columns);  // blocks per product
   const std::int64_t at_once = plan.m <= rows_together<T> ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
@@ -218,15 +325,22 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
             for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
             for (std::int64_t row = 0; row < plan.m; row += rows_together<T>) {
               const std::int64_t rows = std::min<std::int64_t>(rows_together<T>, plan.m - row);
-              multiply[rows - 1]({x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2],
-                                  plan.k, std::min(plan.n - first, count * block_columns), plan.m_strides[0],
-                                  plan.k_strides[0], plan.k_strides[1], plan.n_strides[1], plan.m_strides[2],
-                                  plan.n_strides[2], plan.accumulate});
+              multiply[rows - 1](
+                  {x + at[0] + row * plan.m_strides[0], at_element(w, at[1]), c + at[2] + row * plan.m_strides[2],
+                   plan.k, std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0],
+                   plan.k_strides[1], plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
             }
             begin += count;
           }
         });
       }};
+}
+/// Whether the terms of each column of the matrix are whole blocks, if the matrix has blocks.
+bool columns_have_blocks(const GemmPlan& plan) {
+  if (!is_block(plan.narrow[1].value_or(Dtype::float32))) return true;
+  const auto whole = [block = block_of(*plan.narrow[1])](std::int64_t elements) { return elements % block == 0; };
+  return terms_run(plan) && whole(plan.k) && whole(plan.n_strides[1]) && whole(plan.offsets[1]) &&
+         std::all_of(plan.outer.strides[1].begin(), plan.outer.strides[1].end(), whole);
 }
 }  // namespace
 
@@ -234,7 +348,8 @@ bool rows_suit(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
   return plan.m <= rows_together<float> && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
-         plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
+         plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan)) &&
+         columns_have_blocks(plan);
 }
 
 template <class T>
@@ -245,6 +360,8 @@ MatrixProducts<T> make_rows(const GemmPlan& given) {
     if (plan.narrow[1] == Dtype::bfloat16) return made<float, bfloat16>(plan, swapped);
     if (plan.narrow[1] == Dtype::int8) return made<float, std::int8_t>(plan, swapped);
     if (plan.narrow[1] == Dtype::float16) return made<float, float16>(plan, swapped);
+    if (plan.narrow[1])
+      return with_block(*plan.narrow[1], [&](auto block) { return made<float, decltype(block)>(plan, swapped); });
   }
   return made<T, T>(plan, swapped);
 }

@@ -145,11 +145,20 @@ Names dequantize(const WriteCall& call) {
   }
   return {call.add("Mul", {call.cast(call.inputs[0], call.type().dtype), call.inputs[1]})};
 }
+
+Names dequantize_blocks(const WriteCall& call) {
+  return {call.inputs[0]};  // add_blocks has written it in float32
+}
 }  // namespace
 
 const WriterRows& product_writers() {
-  static const WriterRows rows = {{"conv", conv},     {"conv_transpose", conv_transpose}, {"dequantize", dequantize},
-                                  {"einsum", einsum}, {"layer_norm", layer_norm},         {"rms_norm", rms_norm}};
+  static const WriterRows rows = {{"conv", conv},
+                                  {"conv_transpose", conv_transpose},
+                                  {"dequantize", dequantize},
+                                  {"dequantize_blocks", dequantize_blocks},
+                                  {"einsum", einsum},
+                                  {"layer_norm", layer_norm},
+                                  {"rms_norm", rms_norm}};
   return rows;
 }
 

@@ -73,7 +73,9 @@ const Op& cast_op() {
       },
       .gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
       .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
-        if (inputs[0].dtype() == attributes.get<Dtype>("dtype")) return inputs;
+        const Dtype dtype = attributes.get<Dtype>("dtype");
+        if (inputs[0].dtype() == dtype) return inputs;
+        if (is_block(inputs[0].dtype())) return {cast(dequantize(inputs[0]), dtype)};
         return record_call(tape, self, inputs, attributes);
       },
       .lowering = {.tile = tile_by_name, .dtypes = {.casts = true}}};

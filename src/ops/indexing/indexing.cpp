@@ -101,6 +101,12 @@ Vars batch_take(const BatchCall& call) {
   return {reshape(gather(x, static_cast<std::int64_t>(axis), element_by_element(indices, x.shape(), axis)), shape)};
 }
 
+bool takes_whole_blocks(const OpCall& call) {
+  const Shape& x = call.shape(0);
+  const Shape slice(x.begin() + normal_axis(call.integer("axis"), x.size()) + 1, x.end());
+  return count_of(slice) % block_of(call.dtype(0)) == 0;
+}
+
 const Op& take_op() {
   static const Op entry{
       .name = "take",
@@ -120,7 +126,9 @@ const Op& take_op() {
             return Vars{index_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
       .batch = batch_take,
-      .lowering = {.kernel = kernel_by_name, .dtypes = {.any = true}, .cost = {.picks = true}},
+      .lowering = {.kernel = kernel_by_name,
+                   .dtypes = {.any = true, .blocks = takes_whole_blocks},
+                   .cost = {.picks = true}},
       .algebra = {.scaled = scaled_take}};
   return entry;
 }

@@ -257,7 +257,7 @@ const Op& einsum_op() {
       .record = record_einsum,
       .lowering = {.kernel = kernel_by_name,
                    .layouts = {.any_in = true, .any_out = true},
-                   .dtypes = {.widens = {0, 1}},
+                   .dtypes = {.widens = {0, 1}, .blocks = [](const OpCall&) { return true; }},
                    .cost = {product_flops}},
       .algebra = {.accumulate =
                       [](const Node& node, const Vars& inputs, const Var& addend) {
@@ -298,7 +298,7 @@ const Op& einsum_add_op() {
       .lowering = {.kernel = kernel_by_name,
                    .overwrites = {2},
                    .layouts = {.any_in = true, .any_out = true},
-                   .dtypes = {.widens = {0, 1}},
+                   .dtypes = {.widens = {0, 1}, .blocks = [](const OpCall&) { return true; }},
                    .cost = {product_flops}}};
   return entry;
 }

@@ -58,7 +58,7 @@ Var matmul(const Argument& a, const Var& b) {
   return apply(matmul_op(), {a, b})[0];
 }
 
-// dequantize: numbers stored as int8 with a scale.
+// dequantize: numbers stored as int8 with a scale, or in blocks.
 
 namespace {
 const Op& dequantize_op() {
@@ -95,7 +95,30 @@ const Op& dequantize_op() {
       .algebra = {.scales = true}};
   return entry;
 }
+
+const Op& dequantize_blocks_op() {
+  static const Op entry{
+      .name = "dequantize_blocks",
+      .doc =
+          R"(The numbers of x as float32. x has a block format, in which 32 or 256 neighbours share scales: Q8_0, Q4_0,
+           Q4_K, Q5_K or Q6_K. A product or `take` of the result reads the blocks themselves.)",
+      .inputs = {{"x", Accept::any}},
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+        if (!is_block(call.dtype(0))) throw DtypeError("x must have a block format, got " + to_string(call.inputs[0]));
+        return {{Dtype::float32, call.shape(0)}};
+      },
+      .batch = [](const BatchCall& call) { return Vars{dequantize(call.whole(0))}; },
+      .differentiable = false,
+      .lowering = {.kernel = kernel_by_name,
+                   .layouts = {.any_in = true},
+                   .dtypes = {.casts = true, .blocks = [](const OpCall&) { return true; }}}};
+  return entry;
+}
 }  // namespace
+
+Var dequantize(const Argument& x) {
+  return apply(dequantize_blocks_op(), {x})[0];
+}
 
 Var dequantize(const Argument& x, const Var& scale) {
   return apply(dequantize_op(), {x, scale})[0];
@@ -104,6 +127,7 @@ Var dequantize(const Argument& x, const Var& scale) {
 void list_matmul(OpTable& table) {
   table.add(matmul_op());
   table.add(dequantize_op());
+  table.add(dequantize_blocks_op());
 }
 
 }  // namespace xtape

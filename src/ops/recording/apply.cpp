@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/messages/wording.hpp"
+#include "ops/recording/op_helpers.hpp"
 #include "tape/calls.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -92,6 +93,9 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
     if (!fitting)
       throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", got " +
                   to_string(value != nullptr ? *value : *spec.initial));
+    if (const auto* dtype = std::get_if<Dtype>(&*fitting); dtype != nullptr && is_block(*dtype))
+      throw DtypeError("attribute '" + spec.name + "' cannot be " + name_of(*dtype) +
+                       ", as which only weights are stored");
     result.set(spec.name, *fitting);
   }
   return result;
@@ -99,8 +103,9 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
 
 /// Returns the dtype to which operands that are promoted together are converted. It is the highest dtype of the vars in
 /// the order bool, int32, int64, bfloat16 or float16, float32. bfloat16 and float16 together give float32. int8 counts
-/// as int32. A whole literal raises bool to int64. A literal with a fraction, or an input that accepts only floats,
-/// raises integers and bool to `default_dtype`. Throws DtypeError for float64 together with another float dtype.
+/// as int32, and a block format as float32. A whole literal raises bool to int64. A literal with a fraction, or an
+/// input that accepts only floats, raises integers and bool to `default_dtype`. Throws DtypeError for float64 together
+/// with another float dtype.
 Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype default_dtype) {
   std::optional<Dtype> common;
   bool fraction = false;
@@ -115,7 +120,7 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype def
       continue;
     }
     const Dtype own = operands[i].var().dtype();
-    const Dtype dtype = own == Dtype::int8 ? Dtype::int32 : own;
+    const Dtype dtype = own == Dtype::int8 ? Dtype::int32 : is_block(own) ? Dtype::float32 : own;
     if (!common) {
       common = dtype;
       continue;
@@ -217,7 +222,9 @@ Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& 
   check_one_dtype(call);
   Node node;
   node.op = &op;
-  node.outputs = op.shape(call);
+  call.outputs = op.shape(call);
+  require_readable_blocks(call);
+  node.outputs = call.outputs;
   node.attributes = attributes;
   if (!node.outputs.empty() && is_half(node.outputs[0].dtype)) round_elements(node);
   node.body = std::move(body);

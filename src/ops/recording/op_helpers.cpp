@@ -22,6 +22,20 @@ bool runs_on_any_dtype(const Op& op) {
   return lowering.dtypes.any || lowering.dtypes.casts || lowering.view || lowering.layouts.parts || lowering.body.steps;
 }
 
+bool reads_blocks(const OpCall& call) {
+  const Lowering& lowering = call.op.lowering;
+  if (call.body != nullptr) return !lowering.body.steps;
+  if (!lowering.view) return lowering.dtypes.blocks && lowering.dtypes.blocks(call);
+  const auto layout = lowering.view.output(call, Layout::dense(call.shape(0)));
+  return layout && layout->offset == 0 && count_of(layout->shape) % block_of(call.dtype(0)) == 0;
+}
+
+void require_readable_blocks(const OpCall& call) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    if (is_block(call.dtype(i)) && (i > 0 || !reads_blocks(call)) && call.body == nullptr)
+      throw DtypeError("cannot read " + to_string(call.inputs[i]) + " in blocks: dequantize it first");
+}
+
 Vars expansion(const Node& node, const Tape& tape, Vars inputs) {
   if (computes(node))
     for (Var& input : inputs)

@@ -69,6 +69,12 @@ inline Shape without_last(const Shape& shape) {
 
 // The expansion of a call, for code that looks inside ops: players, derivatives, `vmap`.
 
+/// Returns whether the op reads the block format of input 0: it is a view that begins with the first block, its kernel
+/// reads blocks, or it plays other ops.
+bool reads_blocks(const OpCall& call);
+/// Throws DtypeError if an input has a block format, but is not one that the op reads.
+void require_readable_blocks(const OpCall& call);
+
 /// Returns whether players can run the op directly on bfloat16, float16 and int8, because it only moves or casts
 /// elements, or plays other ops.
 bool runs_on_any_dtype(const Op& op);

@@ -20,7 +20,8 @@ double elements(const Layout& layout) {
 }
 
 double bytes(Dtype dtype, const Layout& layout) {
-  return elements(layout) * static_cast<double>(size_of(dtype));
+  constexpr std::int64_t many = 1 << 16;  // whole blocks of any dtype
+  return elements(layout) * static_cast<double>(bytes_of(dtype, many)) / many;
 }
 }  // namespace
 
@@ -42,8 +43,7 @@ Cost cost_of(const KernelCall& call) {
 }
 
 Cost cost_of_copy(const ValueType& type, const Layout& from) {
-  return {0, bytes(type.dtype, from) +
-                 static_cast<double>(count_of(type.shape)) * static_cast<double>(size_of(type.dtype))};
+  return {0, bytes(type.dtype, from) + bytes(type.dtype, Layout::dense(type.shape))};
 }
 
 namespace {

@@ -14,7 +14,7 @@ bool same_elements(const Placement& a, const Placement& b) {
 }
 
 std::size_t bytes_of(const ValueType& type) {
-  return static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+  return static_cast<std::size_t>(bytes_of(type.dtype, count_of(type.shape)));
 }
 
 Placements::Placements(const Program& program, const Passes& passes, const ExternalBuffers& external)
@@ -239,7 +239,7 @@ bool Placements::may_overwrite(std::int32_t index, std::size_t input, const Valu
   const int buffer = resolved(place.buffer);
   const Buffer& held = buffers[buffer];
   const ValueType& type = program_.type(id);
-  if (type.shape != output.shape || size_of(type.dtype) != size_of(output.dtype)) return false;
+  if (type.shape != output.shape || bytes_of(type) != bytes_of(output)) return false;
   if (held.bytes != bytes_of(type) || held.bytes == 0 || place.layout.offset != 0 || !place.layout.contiguous())
     return false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)

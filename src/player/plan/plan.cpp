@@ -52,7 +52,7 @@ class Planner {
 
   void plan_source(std::int32_t index, const Node& node) {
     const ValueType& type = node.outputs[0];
-    const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+    const std::size_t bytes = bytes_of(type);
     const auto is_carry = [&](const auto& carry) { return carry.first == ValueId{index, 0}; };
     const auto carry = std::find_if(program_.carries.begin(), program_.carries.end(), is_carry);
     const BufferKind kind = carry != program_.carries.end() ? BufferKind::carry
@@ -103,8 +103,7 @@ class Planner {
 
   static BufferRef ref(Dtype dtype, const Placement& placement) {
     const Layout& layout = placement.layout;
-    return {placement.buffer, layout.offset * static_cast<std::int64_t>(size_of(dtype)),
-            layout.contiguous() ? count_of(layout.shape) : 0};
+    return {placement.buffer, bytes_of(dtype, layout.offset), layout.contiguous() ? count_of(layout.shape) : 0};
   }
 
   /// Returns the placement of the value as a dense array: its own placement, or a copy. Each value is copied once. If
@@ -265,7 +264,7 @@ class Planner {
       const bool written_by_carry = kind == BufferKind::carry && !program_.node(id.node).op->is_source() &&
                                     is_carried_by(id, places_.resolved(place.buffer));
       if (!(kind == BufferKind::output || written_by_carry) || !place.layout.contiguous()) {
-        const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+        const std::size_t bytes = bytes_of(type);
         const Placement copy{places_.make_buffer(id, Buffer::Role::output, BufferKind::output, bytes),
                              Layout::dense(type.shape)};
         add_copy(id.node, id, place, copy);

@@ -111,14 +111,14 @@ class RunFinder {
 
 Kernel copy_kernel(const ValueType& type, const Layout& in, const Layout& out, int threads) {
   const std::int64_t count = count_of(type.shape);
-  if (count <= copied_by_loop && in.contiguous() && out.contiguous())
+  if (!is_block(type.dtype) && count <= copied_by_loop && in.contiguous() && out.contiguous())
     return one_loop(copy_loop(size_of(type.dtype)), count);
   RowKernel kernel{[copy = kernels().make_copy(type.dtype, in, out, threads)](const KernelArguments& arguments) {
     copy(arguments.in[0], arguments.out[0]);
   }};
   kernel.rows = type.shape.empty() ? 0 : type.shape[0];
   const std::int64_t row = kernel.rows == 0 ? 0 : count / kernel.rows;
-  if (kernel.rows < 2 || row < copied_by_rows || !kernel.add(in, size_of(type.dtype)) ||
+  if (kernel.rows < 2 || row < copied_by_rows || is_block(type.dtype) || !kernel.add(in, size_of(type.dtype)) ||
       !kernel.add(out, size_of(type.dtype)))
     return {kernel.all};
   const RowCopy copy{kernels().make_copy(type.dtype, row_of(in), row_of(out), 1), kernel.operands[0].stride,

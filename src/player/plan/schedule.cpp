@@ -13,7 +13,7 @@ namespace {
 /// Returns whether the operand fills its buffer with elements of this type.
 bool fills(const PlannedProgram& planned, const BufferRef& ref, Dtype dtype) {
   return ref.byte_offset == 0 &&
-         static_cast<std::size_t>(ref.dense_elements) * size_of(dtype) == planned.buffers[ref.buffer].bytes;
+         static_cast<std::size_t>(bytes_of(dtype, ref.dense_elements)) == planned.buffers[ref.buffer].bytes;
 }
 
 /// Returns the operands that the first result may overwrite, as far as the op and the types allow it.
@@ -25,7 +25,7 @@ std::vector<std::size_t> overwritable(const PlannedProgram& planned, const Plann
   find_overwritable(node, inputs);
   std::erase_if(inputs, [&](std::size_t k) {
     const ValueType& input = planned.program->tape.type(node.inputs[k]);
-    return input.shape != output.shape || size_of(input.dtype) != size_of(output.dtype) ||
+    return input.shape != output.shape || bytes_of(input) != bytes_of(output) ||
            !fills(planned, planned.in(step)[k], output.dtype) || !fills(planned, planned.out(step)[0], output.dtype);
   });
   return inputs;

@@ -1,5 +1,5 @@
-// Handles narrow arrays, which have the storage dtypes bfloat16, float16 and int8. Kernels read such arrays directly if
-// they can. Otherwise casts widen them.
+// Handles narrow arrays, which have the storage dtypes bfloat16, float16, int8 and block formats. Kernels read such
+// arrays directly if they can. Otherwise casts widen them.
 #include <algorithm>
 
 #include "kernels/elements/scalar.hpp"
@@ -38,6 +38,17 @@ Var narrow_source(const Var& var) {
 /// Returns whether the op only moves elements of input 0.
 bool moves(const Op& op) {
   return op.is_view() || (op.lowering.dtypes.any && op.lowering.cost.picks);
+}
+
+/// Returns whether the node can read `source` in place of its input 0. Kernels read no views of blocks.
+bool can_move(const Node& node, const Vars& inputs, const Var& source) {
+  if (!is_block(source.dtype())) return true;
+  if (!node.op->is_view() && source.node().op->is_view()) return false;
+  OpCall call{{node.attributes}, *node.op};
+  for (const Var& input : inputs) call.inputs.push_back(input.type());
+  call.inputs[0] = source.type();
+  call.outputs = node.outputs;
+  return reads_blocks(call);
 }
 
 /// Looks for an input that is a product of an array and its scale (Op::Algebra::scales). Records the call with the
@@ -79,7 +90,7 @@ void postpone_casts(Program& program) {
   rewrite(program, [](const Node& node, const Vars& inputs) -> Var {
     if (!moves(*node.op)) return {};
     const Var source = narrow_source(inputs[0]);
-    if (source.empty()) return {};
+    if (source.empty() || !can_move(node, inputs, source)) return {};
     Vars moved = inputs;
     moved[0] = source;
     return cast(record_call(source.tape(), *node.op, moved, node.attributes)[0], node.outputs[0].dtype);
@@ -180,9 +191,12 @@ void read_narrow_pass(Program& program) {
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
     Node& node = editable(program.tape, index);
-    for (const int input : node.op->lowering.dtypes.widens)
+    const Lowering::Dtypes& dtypes = node.op->lowering.dtypes;
+    for (const int input : dtypes.widens)
       if (const auto k = static_cast<std::size_t>(input); k < node.inputs.size())
-        node.inputs[k] = before_widening(program, node.inputs[k]);
+        if (const ValueId id = before_widening(program, node.inputs[k]);
+            dtypes.blocks || !is_block(program.type(id).dtype))
+          node.inputs[k] = id;
     rewriter.keep(index);
   }
   rewriter.finish();

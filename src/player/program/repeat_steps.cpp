@@ -168,7 +168,7 @@ class Repetition {
   }
   std::int64_t bytes_of(std::size_t k) const {
     const ValueType& type = writer_.node.outputs[k];
-    return count_of(type.shape) * static_cast<std::int64_t>(size_of(type.dtype));
+    return xtape::bytes_of(type.dtype, count_of(type.shape));
   }
 
   /// If a product has no other use, the passes compute it and add a value in one op, which rounds once less. To keep

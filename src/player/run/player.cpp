@@ -167,7 +167,7 @@ struct Player::Data {
     const Buffer& buffer = planned().buffers[output.buffer];
     const auto here = [&](const PlannedOutput& other) { return other.buffer == output.buffer; };
     return buffer.kind == BufferKind::output && output.layout.offset == 0 &&
-           buffer.bytes == static_cast<std::size_t>(count_of(output.layout.shape)) * size_of(output.dtype) &&
+           buffer.bytes == static_cast<std::size_t>(bytes_of(output.dtype, count_of(output.layout.shape))) &&
            std::count_if(planned().outputs.begin(), planned().outputs.end(), here) == 1;
   }
 

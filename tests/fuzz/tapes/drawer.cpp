@@ -8,7 +8,8 @@ namespace {
 /// All ops that programs may call. Checkpoints, scans and gradients are drawn separately.
 std::vector<std::string> names_of_ops() {
   std::vector<std::string> names;
-  for (const auto& [name, row] : ops().ops()) names.push_back(name);
+  for (const auto& [name, row] : ops().ops())
+    if (is_drawn(name)) names.push_back(name);
   return names;
 }
 

@@ -131,6 +131,12 @@ struct Hint {
 };
 const Hint& hint_of(const std::string& op);
 
+/// Whether programs call the op. dequantize_blocks gives float32, also where the numbers of a program become float64,
+/// and drawn shapes rarely have whole blocks; tests/ops/dequantize_blocks_test.cpp plays it in all ways.
+inline bool is_drawn(const std::string& op) {
+  return op != "dequantize_blocks";
+}
+
 /// The valid values of a text attribute; empty if a draft must set it.
 std::vector<std::string> words_of(const std::string& attribute);
 

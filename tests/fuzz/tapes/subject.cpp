@@ -67,6 +67,8 @@ Array made(const ValueType& type, const Numbers& numbers, std::uint64_t play) {
       case Dtype::boolean:
         array.as<bool>()[i] = bits % 5 < 2;
         break;
+      default:
+        throw DtypeError(std::string("no numbers are drawn for ") + name_of(type.dtype));
     }
   }
   return array;

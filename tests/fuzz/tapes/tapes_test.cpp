@@ -63,7 +63,7 @@ TEST_CASE("tapes: random programs call every op, ops of users, scans, checkpoint
   for (const auto& each : ops().ops()) {
     const auto& name = each.first;
     CAPTURE(name);
-    CHECK(counts[name] >= 5);
+    CHECK((counts[name] >= 5 || !is_drawn(name)));
   }
   for (const char* name : {"scan", "checkpoint", "grad"}) CHECK(counts[name] >= 50);
 }
