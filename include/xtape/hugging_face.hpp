@@ -43,9 +43,9 @@ bool is_adapter(const std::string& path);
 /// working directory or to the adapter folder. Throws FileError or DefinitionError if there is no such folder.
 std::string base_of_adapter(const std::string& folder);
 
-/// Returns the dtype of the weights in the folder: int8, bfloat16, float16 or float32. It is float32 for wider floats,
-/// and for a mix of bfloat16 and float16. With this dtype as options.weights, open_hugging_face reads the weights
-/// without conversion. Throws FileError.
+/// Returns the dtype of the weights in the folder: int8, a block format, bfloat16, float16 or float32. It is float32
+/// for wider floats, and for a mix of bfloat16 and float16. With this dtype as options.weights, open_hugging_face reads
+/// the weights without conversion. Throws FileError.
 Dtype stored_weights(const std::string& folder);
 
 /// Returns sentences about parts of a folder that are not used although they may matter: keys of config.json that the
@@ -58,8 +58,8 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
 /// Writes config.json and model.safetensors to `folder`, creating it if necessary. If `like` is not empty,
 /// save_hugging_face copies the other config keys and the tokenizer files of that folder. The "export" entries of
 /// blocks merge weights (Model::exported_weights). save_hugging_face keeps the dtype of weights stored as bfloat16,
-/// float16 or int8. If `weights` is given, it converts to this dtype as Model::store_weights_as does. Other programs
-/// can read bfloat16 and float16, but not int8.
+/// float16, int8 or in blocks. If `weights` is given, it converts to this dtype as Model::store_weights_as does. Other
+/// programs can read bfloat16 and float16, but neither int8 nor blocks.
 ///
 /// save_hugging_face writes a temporary folder and reads it back before it replaces `folder`. It reads with the
 /// definition named by model_type, or with the model's own definition if there is no such definition. The weight names

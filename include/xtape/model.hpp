@@ -24,6 +24,26 @@ using NamedArrays = Named<ArrayView>;
 /// played. Throws Error if an array is missing.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays);
 
+/// The dtypes in which weights are stored: rows of a pattern of names (syntax: OptimizerGroup) and a dtype. The first
+/// pattern that matches a name decides. A weight that matches none keeps the model's dtype.
+class WeightDtypes {
+ public:
+  WeightDtypes() = default;
+  WeightDtypes(Dtype dtype) : rows_{{"*", dtype}} {}  // NOLINT: converts by intent
+  WeightDtypes(std::optional<Dtype> dtype) {          // NOLINT: converts by intent
+    if (dtype) add("*", *dtype);
+  }
+  void add(const std::string& pattern, Dtype dtype) { rows_.emplace_back(pattern, dtype); }
+  /// Adds a row before all others.
+  void put_first(const std::string& pattern, Dtype dtype) { rows_.insert(rows_.begin(), {pattern, dtype}); }
+  bool empty() const { return rows_.empty(); }
+  const std::vector<std::pair<std::string, Dtype>>& rows() const { return rows_; }
+  std::optional<Dtype> of(const std::string& weight) const;
+
+ private:
+  std::vector<std::pair<std::string, Dtype>> rows_;
+};
+
 /// Options of loading a definition.
 struct ModelOptions {
   /// Hyper-parameters to override, as (name, expression): {"n_layer", "6"}, {"n_inner", "4 * 64"}, {"activation",
@@ -34,10 +54,10 @@ struct ModelOptions {
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< If false, the weights stay zero, to be loaded or only inspected.
-  /// If set to bfloat16, float16 or int8, the model stores weights in this dtype (Model::store_weights_as). A file of
-  /// weights must then fit: for int8, it must contain int8 weights; for bfloat16 and float16, it may contain floats of
-  /// any dtype, if their values are in range.
-  std::optional<Dtype> weights = std::nullopt;
+  /// The model stores weights in these dtypes: bfloat16, float16, int8 or block formats (Model::store_weights_as). A
+  /// file of weights must then fit: for int8, it must contain int8 weights; for bfloat16, float16 and block formats, it
+  /// may contain floats of any dtype, if their values are in range.
+  WeightDtypes weights = {};
   /// The most steps of recording a function. Exceeding it is a DefinitionError, so that endless recursion of blocks
   /// does not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step; GPT-2 with twelve
   /// layers takes about 2000. A recording has at most about as many nodes as steps.
@@ -165,13 +185,18 @@ class Model {
   /// and players made before keep the old arrays. Throws Error, ShapeError or DtypeError if a name or a type does not
   /// match a weight. After an error, no weight has changed.
   void use_weights(const Store& memory);
-  /// Converts weights to bfloat16, float16 or int8 for inference. int8 weights have a scale per output channel in
+  /// Converts weights to bfloat16, float16, int8 or a block format. int8 weights have a scale per output channel in
   /// NAME.scale. Only weights that functions use as matmul operands or in `take` are converted. These ops then read
-  /// half or a quarter of the bytes. The other weights keep their dtype. Numbers are rounded to nearest. If `dtype` is
-  /// the model's own dtype, nothing changes. Tapes and players made before keep the old arrays. Throws DtypeError if
-  /// `dtype` is unsupported or the weights already have a different reduced dtype. Throws Error if a weight is not
-  /// finite (int8) or out of range (bfloat16 and float16).
-  void store_weights_as(Dtype dtype);
+  /// half to an eighth of the bytes. The other weights keep their dtype, as does a weight for which `dtypes` has the
+  /// model's own. Numbers are rounded to nearest. Blocks consist of numbers that a product sums. A weight whose sums
+  /// are not whole blocks of 256 numbers is stored as Q8_0, and keeps its dtype if they are not whole blocks of 32
+  /// either. A weight of which the summed axes are not the last is stored with its axes in another order. Tapes and
+  /// players made before keep the old arrays. Throws DtypeError if a dtype is unsupported or a weight already has a
+  /// different reduced dtype. Throws Error if a weight is not finite (int8, blocks) or out of range (bfloat16, float16,
+  /// blocks).
+  void store_weights_as(const WeightDtypes& dtypes);
+  /// The weights that store_weights_as stores with their axes in another order, and this order.
+  const std::map<std::string, Axes>& orders() const;
   /// Returns the weights in the form that other programs expect. The "export" expressions of blocks merge weights, for
   /// example low-rank adapters into their base weights (docs/reference/definitions.md). All other weights share their
   /// arrays with weights(). Throws DefinitionError if an expression fails.
@@ -232,7 +257,7 @@ class Model {
 
  private:
   struct Data;
-  void narrow_weights(Dtype dtype, bool convert);
+  void narrow_weights(const WeightDtypes& dtypes, bool convert);
   explicit Model(std::unique_ptr<Data> data);
   Owner<Data> data_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "xtape/corruption.hpp"
+#include "xtape/model.hpp"
 #include "xtape/trainer.hpp"
 
 namespace xtape {
@@ -127,6 +128,7 @@ struct Recipe {
   std::string adapter;     ///< With `from`: a folder of low-rank adapters for the model. May be empty.
   std::vector<WeightSource> start;      ///< Sources of initial weights, read one after the other.
   std::vector<std::string> initialise;  ///< Patterns of weights that these sources, or `from`, may lack.
+  WeightDtypes weights;                 ///< The dtypes in which weights that are not trained are stored.
   std::vector<HyperSetting> hyper;
   Data data;
   TokenizerSettings tokenizer;

@@ -64,9 +64,9 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   const Dtype in_files = stored_weights(folder.path);
   const Dtype wanted = inference.dtype(in_files);
   ModelOptions options;
-  if (wanted == in_files) options.weights = wanted;
+  if (wanted == in_files || is_block(wanted)) options.weights = wanted;  // blocks are made weight by weight
   model_ = open_folder(folder, options);
-  model_->store_weights_as(wanted);
+  if (options.weights.empty()) model_->store_weights_as(wanted);
   PlayerOptions playing;
   playing.threads = ranks::threads_of(group_, static_cast<int>(threads));
   if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);

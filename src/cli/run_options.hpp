@@ -56,6 +56,12 @@ struct InferenceArguments {
   }
 };
 
+/// Returns the names of the dtypes in which weights can be stored in fewer bytes, after `also`.
+inline std::vector<std::string> storage_names(std::vector<std::string> also = {}) {
+  also.insert(also.end(), {"bfloat16", "float16", "int8", "Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q4_0"});
+  return also;
+}
+
 /// Adds --bits.
 inline void add_bits(CLI::App& command, std::string& bits) {
   add_option(command, "--bits", bits,
@@ -67,7 +73,7 @@ inline void add_bits(CLI::App& command, std::string& bits) {
 inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
   add_option(command, "--weights", arguments.weights,
              "Store the weights of products as this dtype (default: as the files do)")
-      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}));
+      ->check(CLI::IsMember(storage_names({"float32"})));
   add_option(command, "--precision", arguments.precision,
              "Round the operands of products to this precision (default: the recipe's; of a folder, float32)")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));

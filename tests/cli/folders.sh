@@ -189,7 +189,7 @@ expect 0 "^a rolling" "" generate nested-half --adapter low-adapter --prompt "a 
 holds "a refused export of adapters leaves nothing" [ ! -e other -a ! -e low.onnx ]
 
 # Weights of halves and int8: exported, opened as they are stored, and made so when a model is opened.
-for dtype in bfloat16 float16 int8; do
+for dtype in bfloat16 float16 int8 Q8_0; do
   expect 0 "^small-$dtype$" "" export run-flat "small-$dtype" --weights "$dtype"
   holds "$dtype: the folder generates as the run does with such weights" same \
     "$("$xtape" generate "small-$dtype" --prompt "a rolling" --tokens 8 --temperature 0)" \
@@ -199,6 +199,7 @@ for dtype in bfloat16 float16 int8; do
     [ "$(stat -c %s "small-$dtype/model.safetensors")" -lt "$(stat -c %s trained-flat/model.safetensors)" ]
 done
 expect 0 "^a rolling" "" generate small-bfloat16 --prompt "a rolling" --tokens 4 --weights int8
+expect 0 "^a rolling" "" generate small-bfloat16 --prompt "a rolling" --tokens 4 --weights Q4_K
 expect 2 "" "the weights are stored as int8 and cannot become bfloat16" generate small-int8 --prompt a --tokens 1 --weights bfloat16
 expect 2 "" "int4 not in" generate small-int8 --prompt a --tokens 1 --weights int4
 expect 2 "" "is stored as int8 and cannot be trained: freeze it" train llama_finetune --from small-int8 --out run-int8 --set data.text=words.txt \

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "folders.hpp"
+#include "model/weights/stored_weights.hpp"
 #include "source_root.hpp"
 #include "whole.hpp"
 #include "xtape/hugging_face.hpp"
@@ -89,8 +90,11 @@ TEST_CASE("int8 has a scale for each output channel, and the largest number of e
 
 TEST_CASE("narrow weights: errors") {
   Model model = small_gpt2();
-  CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int32),
-                       "weights are stored as float32, bfloat16, float16 or int8, not int32", DtypeError);
+  CHECK_THROWS_WITH_AS(
+      model.store_weights_as(Dtype::int32),
+      "weights are stored as float32, bfloat16, float16, int8 or in blocks (Q8_0, Q4_0, Q4_K, Q5_K or Q6_K), not "
+      "int32",
+      DtypeError);
   model.store_weights_as(Dtype::float32);
   Array weight = model.weight("wte.weight");
   weight.as<float>()[5] = std::nanf("");
@@ -209,5 +213,153 @@ TEST_CASE("a decoded text is the same with and without caches, with narrow weigh
     options.sampling.temperature = 0;
     const Tokens cached = generate(model, prompt, options);
     CHECK(whole::generate(model, prompt, options) == cached);
+  }
+}
+
+namespace {
+constexpr Dtype block_formats_stored[] = {Dtype::q8_0, Dtype::q4_0, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k};
+
+/// A GPT-2 whose sums are whole blocks of 256 numbers.
+Model wide_gpt2(const ModelOptions& options = {}) {
+  ModelOptions given = options;
+  given.hyper = {{"n_layer", "1"}, {"n_embd", "256"}, {"n_head", "4"}, {"vocab_size", "60"}, {"n_positions", "16"}};
+  given.seed = 3;
+  return Model::load(gpt2, given);
+}
+}  // namespace
+
+TEST_CASE("weights become blocks along the terms that products sum") {
+  for (const Dtype dtype : block_formats_stored) {
+    Model model = wide_gpt2();
+    const Array before = logits(model);
+    const Array weight(model.weights().at("h.0.mlp.c_fc.weight"));  // [256, 1024], summed over the first axis
+    model.store_weights_as(dtype);
+    CHECK(names_of_dtype(model, dtype).size() == 6);
+    const Array& stored = model.weights().at("h.0.mlp.c_fc.weight");
+    CHECK(stored.shape() == Shape{1024, 256});
+    CHECK(model.orders().at("h.0.mlp.c_fc.weight") == Axes{1, 0});
+    CHECK(model.orders().count("wte.weight") == 0);
+    CHECK(model.weights().at("wte.weight").shape() == Shape{60, 256});
+    Tape tape;
+    const Array back = evaluate(model.weight(tape, "h.0.mlp.c_fc.weight"));
+    const double bits = dtype == Dtype::q8_0 ? 8 : dtype == Dtype::q6_k ? 6 : dtype == Dtype::q5_k ? 5 : 4;
+    CHECK(distance(back, weight) < 1.8 * std::pow(2, -bits));
+    CHECK(distance(back, weight) > 0.05 * std::pow(2, -bits));
+    const double apart = distance(logits(model), before);
+    CHECK(apart > 0);
+    CHECK(apart < 4 * std::pow(2, -bits));
+    CHECK(model.parameter_count() == wide_gpt2().parameter_count());
+    // A model with the same numbers as floats gives the same logits.
+    Model floats = wide_gpt2();
+    for (const Store::Entry& entry : model.weights()) {
+      Tape apart_tape;
+      Array to = floats.weight(entry.name);
+      to.assign(evaluate(model.weight(apart_tape, entry.name)));
+    }
+    CHECK(distance(logits(model), logits(floats)) < 2e-6);
+  }
+}
+
+TEST_CASE("a weight without whole blocks of 256 numbers is stored as Q8_0, without blocks of 32 as it is") {
+  Model model = small_gpt2();  // sums of 32 numbers, and of 128
+  model.store_weights_as(Dtype::q4_k);
+  CHECK(names_of_dtype(model, Dtype::q4_k).empty());
+  CHECK(names_of_dtype(model, Dtype::q8_0).size() == 10);
+  ModelOptions options;
+  options.hyper = {{"n_embd", "48"}, {"n_head", "4"}, {"n_layer", "1"}, {"vocab_size", "60"}, {"n_positions", "16"}};
+  Model odd = Model::load(gpt2, options);
+  odd.store_weights_as(Dtype::q8_0);
+  CHECK(names_of_dtype(odd, Dtype::q8_0) == std::set<std::string>{"h.0.mlp.c_proj.weight"});  // 192 numbers
+  Model kept = wide_gpt2();
+  WeightDtypes mixed(Dtype::q6_k);
+  mixed.put_first("*c_fc*", Dtype::float32);
+  mixed.put_first("wte*", Dtype::q8_0);
+  kept.store_weights_as(mixed);
+  CHECK(names_of_dtype(kept, Dtype::q6_k).size() == 4);
+  CHECK(names_of_dtype(kept, Dtype::q8_0) == std::set<std::string>{"wte.weight"});
+  CHECK_THROWS_WITH_AS(kept.store_weights_as(Dtype::int8), "the weights are stored as Q8_0 and cannot become int8",
+                       DtypeError);
+}
+
+TEST_CASE("a weight that blocks cannot hold is an error") {
+  for (const float number : {std::nanf(""), std::numeric_limits<float>::infinity(), -70000.0F}) {
+    Model model = wide_gpt2();
+    Array weight = model.weight("wte.weight");
+    weight.as<float>()[5] = number;
+    CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::q4_0),
+                         "weight 'wte.weight' has NaN, infinity or numbers beyond 65504, and cannot be stored as Q4_0",
+                         Error);
+    CHECK(names_of_dtype(model, Dtype::q4_0).empty());
+    const test::Folder folder;
+    model.save_weights(folder / "weights");
+    ModelOptions options;
+    options.weights = Dtype::q4_0;
+    Model stored = wide_gpt2(options);
+    CHECK_THROWS_WITH_AS(stored.load_weights(folder / "weights"),
+                         ("wte.weight in '" + folder / "weights" +
+                          "' has numbers beyond the range of Q4_0, as which the weight is stored")
+                             .c_str(),
+                         FileError);
+  }
+}
+
+TEST_CASE("a folder of floats is opened in blocks, and a folder of blocks as it is") {
+  const test::Folder folder;
+  Model model = wide_gpt2();
+  save_hugging_face(model, folder / "floats");
+  for (const Dtype dtype : block_formats_stored) {
+    Model quantised = wide_gpt2();
+    quantised.store_weights_as(dtype);
+    ModelOptions options;
+    options.weights = dtype;
+    Model opened = open_hugging_face(folder / "floats", options, gpt2);
+    CHECK(names_of_dtype(opened, dtype) == names_of_dtype(quantised, dtype));
+    CHECK(distance(logits(opened), logits(quantised)) == 0);
+    const std::string path = folder / name_of(dtype);
+    save_hugging_face(quantised, path);
+    CHECK(stored_weights(path) == dtype);
+    Model again = open_hugging_face(path, {}, gpt2);
+    CHECK(distance(logits(again), logits(quantised)) == 0);
+    CHECK(hugging_face_warnings(path, gpt2).empty());
+  }
+}
+
+TEST_CASE("decoding with blocks is decoding with the same numbers as float32") {
+  for (const Dtype dtype : block_formats_stored) {
+    Model narrow = wide_gpt2(), wide = wide_gpt2();
+    narrow.store_weights_as(dtype);
+    for (const Store::Entry& entry : narrow.weights()) {
+      Tape tape;
+      Array weight = wide.weight(entry.name);
+      weight.assign(evaluate(narrow.weight(tape, entry.name)));
+    }
+    Predictor narrow_steps(narrow, "logits"), wide_steps(wide, "logits");
+    narrow_steps.begin(1);
+    wide_steps.begin(1);
+    for (const std::int64_t token : {1, 5, 9, 2, 59}) {
+      Array tokens(Dtype::int64, {1, 1});
+      *tokens.as<std::int64_t>() = token;
+      const Array first(narrow_steps.step(tokens)), second(wide_steps.step(tokens));
+      CHECK(distance(first, second) < 2e-6);
+    }
+  }
+}
+
+TEST_CASE("int8 gives the same numbers on one thread and on several") {
+  Array weight(Dtype::float32, {7, 300, 40});
+  for (std::int64_t i = 0; i < weight.count(); ++i)
+    weight.as<float>()[i] = std::sin(0.1F * static_cast<float>(i)) * static_cast<float>(1 + i % 13);
+  for (const Axes& channels : {Axes{0}, Axes{2}, Axes{0, 2}, Axes{1}}) {
+    const model::Quantised made = model::as_int8("w", weight, channels);
+    const Layout places = Layout::dense(made.scale.shape()).broadcast_to(weight.shape());
+    std::vector<float> greatest(static_cast<std::size_t>(made.scale.count()));
+    const auto place = [&](std::int64_t i) {
+      return i / 12000 * places.strides[0] + i / 40 % 300 * places.strides[1] + i % 40 * places.strides[2];
+    };
+    for (std::int64_t i = 0; i < weight.count(); ++i)
+      greatest[place(i)] = std::max(greatest[place(i)], std::abs(weight.as<float>()[i]));
+    for (std::int64_t i = 0; i < made.scale.count(); ++i) REQUIRE(made.scale.as<float>()[i] == greatest[i] / 127);
+    for (std::int64_t i = 0; i < weight.count(); ++i)
+      REQUIRE(made.numbers.as<std::int8_t>()[i] == std::nearbyint(weight.as<float>()[i] / (greatest[place(i)] / 127)));
   }
 }

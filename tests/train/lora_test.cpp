@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "recurrent.hpp"
 #include "run_files.hpp"
@@ -104,6 +105,51 @@ TEST_CASE("a run of adapters continues with the same bits") {
   CHECK(Run::resume(prepared.directory / "part").train());
   CHECK(same_bits(prepared.directory / "part/checkpoints/00000100", prepared.directory / "whole/checkpoints/00000100"));
   CHECK(metrics(prepared.directory / "part") == metrics(prepared.directory / "whole"));
+}
+
+TEST_CASE("adapters are trained on weights in blocks, which stay as they are; a run continues with the same bits") {
+  const Prepared prepared;
+  const Recipe recipe = prepared.recipe({{"weights", R"({"*": "Q4_K"})"}});
+  Run run = Run::create(recipe, prepared.directory / "whole");
+  // Only these weights have sums of whole blocks: 64 numbers, so that they become Q8_0.
+  const std::set<std::string> blocks{"h.0.mlp.c_proj.weight", "h.1.mlp.c_proj.weight"};
+  Store start;
+  for (const Store::Entry& entry : run.model().weights()) {
+    CHECK((entry.value.dtype() == Dtype::q8_0) == (blocks.count(entry.name) == 1));
+    start.add(entry.name, entry.value.clone());
+  }
+  const double before = run.evaluate().loss;
+  CHECK(run.train());
+  CHECK(run.evaluate().loss < before - 0.5);
+  for (const Store::Entry& entry : run.model().weights())
+    CHECK(same(entry.value, start.at(entry.name)) == !is_lora(entry.name));
+  {
+    Run part = Run::create(recipe, prepared.directory / "part");
+    Trainer::Callbacks callbacks;
+    callbacks.stop = [&] { return part.trainer().step() == 50; };
+    CHECK(!part.train(callbacks));
+  }
+  CHECK(Run::resume(prepared.directory / "part").train());
+  CHECK(same_bits(prepared.directory / "part/checkpoints/00000100", prepared.directory / "whole/checkpoints/00000100"));
+  CHECK(metrics(prepared.directory / "part") == metrics(prepared.directory / "whole"));
+}
+
+TEST_CASE("weights in blocks: errors of recipes") {
+  const Prepared prepared;
+  const auto refused = [&](const std::vector<Setting>& settings, const std::string& message) {
+    CAPTURE(message);
+    try {
+      Run::create(prepared.recipe(settings), prepared.directory / "run");
+      FAIL_CHECK("it was accepted");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find(message) != std::string::npos);
+    }
+  };
+  refused({{"weights", R"({"*": 4})"}}, "must be the name of a dtype");
+  refused({{"weights", R"({"*": "Q3"})"}}, "unknown dtype 'Q3'");
+  refused({{"weights", R"({"*": "int32"})"}}, "weights are stored as float32");
+  refused({{"weights", R"({"g.*": "Q8_0"})"}}, "'weights': no weight of model 'gpt2_lora' matches 'g.*'");
+  refused({{"weights", R"({"*": "Q8_0"})"}, {"trainable", "[]"}}, "is stored as Q8_0 and cannot be trained: freeze it");
 }
 
 TEST_CASE("adapters are trained privately: the gradients by adapters are clipped, and only adapters have noise") {

@@ -155,8 +155,8 @@ void add_export(CLI::App& program) {
              "(default: the folder that the run started from)")
       ->needs("--adapter");
   add_option(command, "--weights", arguments.weights,
-             "Store the weights of products as this dtype; int8 is read by xtape only")
-      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}))
+             "Store the weights of products as this dtype; int8 and blocks (Q4_K …) are read by xtape only")
+      ->check(CLI::IsMember(storage_names({"float32"})))
       ->excludes("--adapter");
 }
 

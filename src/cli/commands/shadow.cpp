@@ -185,7 +185,7 @@ void add_shadow(CLI::App& program) {
   add_play(command, arguments.play);
   add_option(command, "--weights", arguments.weights,
              "Of a run: store the weights of products as this dtype, and judge the loss")
-      ->check(CLI::IsMember({"bfloat16", "float16", "int8"}));
+      ->check(CLI::IsMember(storage_names()));
   add_option(command, "--top", arguments.top, "The number of calls to print", shown | positive);
   add_option(command, "--out", arguments.out, "Draw the errors of all values to this file")->type_name("FILE.svg");
 }

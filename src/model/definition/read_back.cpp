@@ -171,7 +171,7 @@ ModelOptions options_like(const Model& model) {
   options.dtype = model.dtype();
   options.ops = model.ops();
   for (const Store::Entry& entry : model.weights())
-    if (entry.value.dtype() != model.dtype() && !options.weights) options.weights = entry.value.dtype();
+    if (entry.value.dtype() != model.dtype()) options.weights.add(entry.name, entry.value.dtype());
   return options;
 }
 

@@ -113,6 +113,9 @@ std::vector<std::string> weight_file_names(const std::string& folder);
 std::vector<ArrayFile> weight_files(const std::string& folder);
 /// Returns whether an array of two or more axes has this dtype.
 bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype);
+/// The dtypes of weights that only xtape reads from a folder. Beside other blocks, Q8_0 is that of the weights whose
+/// sums are too short for them.
+constexpr Dtype narrow_storages[] = {Dtype::int8, Dtype::q4_0, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k, Dtype::q8_0};
 
 /// Returns the tensors under their current names without the prefix. Of several tensors with the same current name,
 /// returns one: the tensor that has this name in the files, or else the first. Throws FileError if another one differs,

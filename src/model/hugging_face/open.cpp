@@ -235,6 +235,13 @@ Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
   }
 }
 
+/// Returns int8 or the block format in which the files store weights, or nothing.
+std::optional<Dtype> narrow_storage(const std::vector<ArrayFile>& files) {
+  for (const Dtype dtype : model::narrow_storages)
+    if (model::has_dtype(files, dtype)) return dtype;
+  return std::nullopt;
+}
+
 /// Returns the model of an opened folder. The arguments are those of open_hugging_face. If `skipped` is not null, also
 /// checks the shapes of weights that are not read, and adds the names of the tensors that are not used to `skipped`.
 Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
@@ -247,10 +254,12 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   std::vector<std::string> unused;
   std::vector<model::StoredWeight> stored = model::tensors_of(files, opened.mapping(), unused), adapters;
   model::settle_ties(opened.mapping(), stored, chosen.hyper);
-  if (!chosen.weights && model::has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
-  if (chosen.weights == Dtype::int8 && (!initialise.empty() || opened.adapters))
+  const std::optional<Dtype> narrow = narrow_storage(files);
+  if (chosen.weights.empty()) chosen.weights = narrow;
+  if (narrow == Dtype::int8 && (!initialise.empty() || opened.adapters))
     throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
   if (opened.adapters) adapters = place_adapters(opened, chosen);
+  for (const model::StoredWeight& each : adapters) chosen.weights.put_first(each.weight, chosen.dtype);
   Model model = with_adapters_of(opened, chosen);
   model::name_weights(opened.mapping(), model.weights(), stored, unused);
   for (model::StoredWeight& each : adapters) each.is_exact = true;
@@ -259,10 +268,11 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   if (opened.adapters) where += " and '" + opened.adapters->path() + "'";
   model::check_weight_patterns(model, "initialise", initialise);
   if (skipped != nullptr) {
-    model::check_weights(model.weights(), stored, where, model.name(), initialise);
+    model::check_weights({model.weights(), model.orders()}, stored, where, model.name(), initialise);
     *skipped = std::move(unused);
   }
-  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
+  if (options.initialise)
+    model::read_weights({model.weights(), model.orders()}, stored, where, model.name(), initialise);
   return model;
 }
 }  // namespace
@@ -270,7 +280,7 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
 Dtype stored_weights(const std::string& folder) {
   using model::has_dtype;
   const std::vector<ArrayFile> files = model::weight_files(folder);
-  if (has_dtype(files, Dtype::int8)) return Dtype::int8;
+  if (const auto narrow = narrow_storage(files)) return *narrow;
   const bool brain = has_dtype(files, Dtype::bfloat16), ieee = has_dtype(files, Dtype::float16);
   return brain == ieee ? Dtype::float32 : brain ? Dtype::bfloat16 : Dtype::float16;
 }

@@ -120,7 +120,9 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
                             : stored_as(Dtype::float16) ? Dtype::float16
                                                         : model.dtype());
   config.erase("quantization_config");
-  if (stored_as(Dtype::int8)) config["quantization_config"] = {{"quant_method", "xtape"}, {"weights", "int8"}};
+  for (const Dtype dtype : model::narrow_storages)
+    if (!config.contains("quantization_config") && stored_as(dtype))
+      config["quantization_config"] = {{"quant_method", "xtape"}, {"weights", name_of(dtype)}};
   return config;
 }
 

@@ -130,7 +130,7 @@ Value Interpreter::chain(const Expression& expression, const At& at) {
 Value Interpreter::weight(const Weight& weight) {
   if (weight.path.empty()) return None{};
   if (const Var* updated = updates_.find(weight.path)) return *updated;
-  return weight_on(*tape_, context_.store, weight.path, context_.dtype);
+  return weight_on(*tape_, context_, weight.path);
 }
 
 VisibleNames Interpreter::names_in(const Environment& environment) const {

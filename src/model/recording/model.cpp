@@ -147,13 +147,13 @@ const model::Function& Model::Data::function(const std::string& name) const {
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
   Model model(std::make_unique<Data>(model::read_definition(find_definition(path)), options));
-  if (options.weights) model.narrow_weights(*options.weights, options.initialise);
+  model.narrow_weights(options.weights, options.initialise);
   return model;
 }
 
 Model Model::parse(const std::string& text, const ModelOptions& options, const std::string& name) {
   Model model(std::make_unique<Data>(model::parse_definition(text, name), options));
-  if (options.weights) model.narrow_weights(*options.weights, options.initialise);
+  model.narrow_weights(options.weights, options.initialise);
   return model;
 }
 
@@ -176,6 +176,9 @@ const OpTable* Model::ops() const {
 }
 const Store& Model::weights() const {
   return data_->context.store;
+}
+const std::map<std::string, Axes>& Model::orders() const {
+  return data_->context.orders;
 }
 Array Model::weight(const std::string& name) {
   return data_->context.store.at(name);
@@ -301,7 +304,7 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
 }
 
 Var Model::weight(Tape& tape, const std::string& name) const {
-  return model::weight_on(tape, weights(), name, dtype());
+  return model::weight_on(tape, data_->context, name);
 }
 
 NamedVars Model::weights(Tape& tape) const {

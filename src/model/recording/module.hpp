@@ -32,6 +32,8 @@ struct ModelContext {
   std::map<const Definition*, Values> hyper;                   ///< The resolved hyper-parameters of each file.
   std::map<const Computation*, OriginalPlace> originals = {};  ///< For a copy: see find_original.
   Store store;
+  /// The axes of weights that are stored in blocks, in the order in which they are stored, unless that is their own.
+  std::map<std::string, Axes> orders = {};
 };
 
 struct Weight {

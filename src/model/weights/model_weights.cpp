@@ -43,8 +43,7 @@ void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
 }
 
 /// Returns the shape of a weight, or of one part of it.
-Shape shape_of(const Array& weight, std::int64_t part) {
-  Shape shape = weight.shape();
+Shape shape_of(Shape shape, std::int64_t part) {
   if (part != model::StoredWeight::whole) shape.erase(0);
   return shape;
 }
@@ -68,10 +67,25 @@ void Model::load_weights(const std::string& path) {
   const ArrayFile file(path);
   std::vector<model::StoredWeight> stored;
   for (std::size_t i = 0; i < file.entries().size(); ++i) stored.push_back({file.entries()[i].name, &file, i});
-  model::read_weights(weights(), stored, "'" + path + "'", name());
+  model::read_weights({weights(), orders()}, stored, "'" + path + "'", name());
 }
 
-model::FoundWeights model::check_weights(const Store& weights, const std::vector<StoredWeight>& stored,
+Shape model::WeightsToRead::shape(const Store::Entry& weight) const {
+  const auto order = orders.find(weight.name);
+  Shape shape = weight.value.shape();
+  if (order != orders.end())
+    for (std::size_t i = 0; i < shape.size(); ++i) shape[order->second[i]] = weight.value.shape()[i];
+  return shape;
+}
+
+namespace {
+/// Returns whether the file has the array exactly as the model stores it, with its axes in the same order.
+bool stored_alike(const ArrayFile::Entry& described, const Array& weight, std::int64_t part) {
+  return described.dtype == weight.dtype() && described.shape == shape_of(weight.shape(), part);
+}
+}  // namespace
+
+model::FoundWeights model::check_weights(const WeightsToRead& weights, const std::vector<StoredWeight>& stored,
                                          const std::string& where, const std::string& model,
                                          const std::vector<std::string>& may_lack) {
   constexpr int most_listed = 100;
@@ -84,25 +98,26 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
   std::vector<std::string> missing;  // an unexpected name may be a misspelling of one of them
   std::vector<const StoredWeight*> unexpected, again;
   for (const StoredWeight& each : stored) {
-    if (weights.find(each.weight) == nullptr)
+    if (weights.store.find(each.weight) == nullptr)
       unexpected.push_back(&each);
     else if (!found.emplace(std::pair(each.weight, each.part), &each).second)
       again.push_back(&each);
   }
-  for (const Store::Entry& entry : weights)
+  for (const Store::Entry& entry : weights.store)
     for (const std::int64_t part : parts_in(found, entry)) {
       const auto location = found.find({entry.name, part});
       if (location == found.end()) {
         missing.push_back(entry.name);
         if (matches_weight(entry.name, may_lack)) continue;
         list([&] {
-          return "missing: " + entry.name + " " + to_string(entry.value.shape()) +
+          return "missing: " + entry.name + " " + to_string(weights.shape(entry)) +
                  (part == StoredWeight::whole ? "" : ", number " + std::to_string(part) + " of its first axis");
         });
         continue;
       }
       const ArrayFile::Entry& described = location->second->described();
-      const Shape shape = shape_of(entry.value, part);
+      if (stored_alike(described, entry.value, part)) continue;
+      const Shape shape = shape_of(weights.shape(entry), part);
       if (described.shape != shape && !location->second->is_exact && matches_weight(entry.name, may_lack))
         found.erase(location);  // counts as missing; an example is a head for a different number of labels
       else if (described.shape != shape)
@@ -111,7 +126,7 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
                  to_string(shape);
         });
       else if (described.dtype != entry.value.dtype() &&
-               !(is_floating(described.dtype) && is_floating(entry.value.dtype())))
+               !(is_floating(described.dtype) && (is_floating(entry.value.dtype()) || is_block(entry.value.dtype()))))
         list([&] {
           return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", the model's is " +
                  name_of(entry.value.dtype());
@@ -125,34 +140,48 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
   return found;
 }
 
-void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
-                         const std::string& model, const std::vector<std::string>& may_lack) {
+namespace {
+/// Converts an array of floats to the dtype in which a weight is stored: a half-precision dtype or a block format.
+/// Throws FileError if numbers are out of range.
+Array converted(const model::StoredWeight& location, const Array& weight, const Axes& order) {
+  const Dtype dtype = weight.dtype();
+  const Array read = location.file->read(location.entry);
+  Array result = is_half(dtype) ? model::as_half(read, dtype) : model::as_blocks(read, dtype, order);
+  if (!result)
+    throw FileError(location.described().name + " in '" + location.file->path() + "' has numbers beyond the range of " +
+                    name_of(dtype) + ", as which the weight is stored");
+  return result;
+}
+}  // namespace
+
+void model::read_weights(const WeightsToRead& weights, const std::vector<StoredWeight>& stored,
+                         const std::string& where, const std::string& model, const std::vector<std::string>& may_lack) {
   const FoundWeights found = check_weights(weights, stored, where, model, may_lack);
-  std::map<FoundWeights::key_type, Array> halves;  // half-precision weights that the files hold as other floats
+  std::map<FoundWeights::key_type, Array> narrow;  // narrow weights that the files hold as other floats
   for (const auto& [place, location] : found) {    // this loop ends before any weight changes
     location->file->check(location->entry);
-    const Dtype dtype = weights.at(place.first).dtype();
-    if (!is_half(dtype) || location->described().dtype == dtype) continue;
-    Array half = as_half(location->file->read(location->entry), dtype);
-    if (!half)
-      throw FileError(location->described().name + " in '" + location->file->path() +
-                      "' has numbers beyond the range of " + name_of(dtype) + ", as which the weight is stored");
-    halves.emplace(place, std::move(half));
+    const Array& weight = weights.store.at(place.first);
+    if ((!is_half(weight.dtype()) && !is_block(weight.dtype())) || location->described().dtype == weight.dtype())
+      continue;
+    const auto order = weights.orders.find(place.first);
+    narrow.emplace(place, converted(*location, weight, order == weights.orders.end() ? Axes{} : order->second));
   }
   for (const auto& [place, location] : found) {
-    Array weight(weights.at(place.first));
+    Array weight(weights.store.at(place.first));
     const bool is_whole = location->part == StoredWeight::whole;
-    Array read = is_whole ? Array(weight) : Array(weight.dtype(), shape_of(weight, location->part));
-    if (const auto half = halves.find(place); half != halves.end())
-      read.assign(half->second);
-    else
+    Array read = is_whole ? Array(weight) : Array(weight.dtype(), shape_of(weight.shape(), location->part));
+    if (const auto known = narrow.find(place); known != narrow.end()) {
+      read.assign(known->second);
+      narrow.erase(known);  // at once, so that the converted weights are in memory only once
+    } else {
       read_into(*location->file, location->entry, read);
+    }
     if (!is_whole) set_part(weight, location->part, read);
   }
 }
 
 Array model::part_of(const Array& array, std::int64_t part) {
-  Array elements(array.dtype(), shape_of(array, part));
+  Array elements(array.dtype(), shape_of(array.shape(), part));
   const auto* first = static_cast<const std::byte*>(array.data());
   std::memcpy(elements.data(), first + static_cast<std::size_t>(part) * elements.bytes(), elements.bytes());
   return elements;

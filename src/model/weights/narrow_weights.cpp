@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "base/arrays/elements.hpp"
 #include "base/arrays/visit.hpp"
+#include "base/blocks/block_formats.hpp"
 #include "base/messages/wording.hpp"
+#include "base/threads/threads.hpp"
 #include "model/recording/model_data.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/ops.hpp"
@@ -66,31 +70,47 @@ Quantised quantised(const std::string& name, const Array& weight, const Axes& ch
   const Layout places = Layout::dense(shape).broadcast_to(weight.shape());
   const T* from = weight.as<T>();
   T* scales = result.scale.as<T>();
-  // Calls visit(element, its scale) in row-major order.
-  const auto each = [&](const auto& visit) {
-    Shape index = Shape::filled(weight.shape().size(), 0);
-    std::int64_t place = 0;
-    for (std::int64_t i = 0; i < weight.count(); ++i) {
-      visit(i, scales[place]);
-      for (std::size_t axis = index.size(); axis-- > 0;) {
-        place += places.strides[axis];
-        if (++index[axis] < places.shape[axis]) break;
-        place -= places.strides[axis] * places.shape[axis];
-        index[axis] = 0;
-      }
+  auto* numbers = result.numbers.as<std::int8_t>();
+  const std::int64_t length = weight.shape().back(), step = places.strides.back(), of_scale = result.scale.count();
+  Shape outer = weight.shape();
+  outer.erase(outer.size() - 1);
+  // Calls visit(first element, the place of its scale) for rows of elements, whose scales are `step` apart.
+  const auto each_row = [&](std::int64_t begin, std::int64_t finish, const auto& visit) {
+    for (std::int64_t row = begin; row < finish; ++row) {
+      const std::vector<std::int64_t> index = index_of(row, outer);
+      visit(row * length, std::inner_product(index.begin(), index.end(), places.strides.begin(), std::int64_t{0}));
     }
   };
-  bool finite = true;
-  each([&](std::int64_t i, T& greatest) {
-    finite = finite && std::isfinite(from[i]);
-    greatest = std::max(greatest, std::abs(from[i]));
+  const int threads = thread_count();
+  const std::int64_t rows = count_of(outer), grain = (1 << 14) / std::max<std::int64_t>(1, length) + 1;
+  std::vector<T> greatest(static_cast<std::size_t>(threads * of_scale));  // of each thread
+  std::atomic<bool> finite = true;
+  parallel_pieces(threads, rows, grain, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
+    T* own = greatest.data() + worker * of_scale;
+    each_row(begin, finish, [&](std::int64_t first, std::int64_t place) {
+      T sum = 0;  // not finite if a number is not
+      for (std::int64_t i = 0; i < length; ++i) {
+        T& most = own[place + i * step];
+        most = std::max(most, std::abs(from[first + i]));
+        sum += 0 * from[first + i];
+      }
+      if (sum != 0) finite = false;
+    });
   });
   if (!finite) throw Error("weight '" + name + "' has NaN or infinity and cannot be stored as int8");
   constexpr T most = 127;
-  for (std::int64_t i = 0; i < result.scale.count(); ++i) scales[i] /= most;
-  auto* numbers = result.numbers.as<std::int8_t>();
-  each([&](std::int64_t i, T scale) {
-    numbers[i] = scale > 0 ? static_cast<std::int8_t>(std::clamp(std::nearbyint(from[i] / scale), -most, most)) : 0;
+  for (std::int64_t i = 0; i < of_scale; ++i) {
+    for (int worker = 0; worker < threads; ++worker) scales[i] = std::max(scales[i], greatest[worker * of_scale + i]);
+    scales[i] /= most;
+  }
+  parallel_for(threads, rows, grain, [&](std::int64_t begin, std::int64_t finish) {
+    each_row(begin, finish, [&](std::int64_t first, std::int64_t place) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        const T scale = scales[place + i * step], number = from[first + i];
+        numbers[first + i] =
+            scale > 0 ? static_cast<std::int8_t>(std::clamp(std::nearbyint(number / scale), -most, most)) : 0;
+      }
+    });
   });
   return result;
 }
@@ -102,10 +122,15 @@ Shape shape_of_scale(const Shape& weight, const Axes& channels) {
   return shape;
 }
 
-Var weight_on(Tape& tape, const Store& store, const std::string& name, Dtype dtype) {
-  const Var stored = tape.parameter(store, name);
-  if (stored.dtype() == Dtype::int8) return dequantize(stored, tape.parameter(store, scale_name(name)));
-  return stored.dtype() == dtype ? stored : cast(stored, dtype);
+Var weight_on(Tape& tape, const ModelContext& context, const std::string& name) {
+  const Var stored = tape.parameter(context.store, name);
+  if (stored.dtype() == Dtype::int8) return dequantize(stored, tape.parameter(context.store, scale_name(name)));
+  const Var numbers = stored.dtype() == context.dtype ? stored : cast(stored, context.dtype);
+  const auto order = context.orders.find(name);
+  if (order == context.orders.end()) return numbers;
+  std::vector<std::int64_t> back(order->second.size());
+  for (std::size_t i = 0; i < back.size(); ++i) back[order->second[i]] = static_cast<std::int64_t>(i);
+  return transpose(numbers, back);
 }
 
 std::map<std::string, Axes> narrowable_weights(const Model& model) {
@@ -138,6 +163,48 @@ Array as_half(const Array& weight, Dtype dtype) {
   return same ? half : Array();
 }
 
+std::optional<BlockStorage> block_storage(const Shape& weight, const Axes& channels, Dtype wanted) {
+  BlockStorage storage{wanted, channels};
+  std::int64_t terms = 1;
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    if (contains(channels, static_cast<std::int64_t>(i))) continue;
+    storage.order.push_back(static_cast<std::int64_t>(i));
+    terms *= weight[i];
+  }
+  if (terms == 0 || terms % block_of(Dtype::q8_0) != 0) return std::nullopt;
+  if (terms % block_of(wanted) != 0) storage.dtype = Dtype::q8_0;
+  return storage;
+}
+
+Array as_blocks(const Array& weight, Dtype dtype, const Axes& order) {
+  Layout places = Layout::dense(weight.shape());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    places.shape[i] = weight.shape()[order[i]];
+    places.strides[i] = dense_strides(weight.shape())[order[i]];
+  }
+  const Array turned = places.contiguous() ? Array() : Array(ArrayView(weight.data(), weight.dtype(), places));
+  Array blocks(dtype, places.shape);
+  const BlockFormat& format = *find_block_format(name_of(dtype));
+  auto* to = static_cast<std::byte*>(blocks.data());
+  std::atomic<bool> fits = true;
+  visit_floats(turned ? turned : weight, [&](const auto* from) {
+    constexpr std::int64_t grain = 16, piece = 16;  // blocks
+    parallel_for(thread_count(), weight.count() / format.elements, grain, [&](std::int64_t begin, std::int64_t finish) {
+      std::vector<float> numbers(static_cast<std::size_t>(piece * format.elements));
+      for (std::int64_t at = begin; at < finish; at += piece) {
+        const std::int64_t some = std::min(piece, finish - at), count = some * format.elements;
+        for (std::int64_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(from[at * format.elements + i]);
+        constexpr float most = 65504;  // the largest float16
+        if (std::all_of(numbers.begin(), numbers.begin() + count, [](float x) { return std::abs(x) <= most; }))
+          format.encode(numbers.data(), to + at * format.bytes, some);
+        else
+          fits = false;
+      }
+    });
+  });
+  return fits ? blocks : Array();
+}
+
 Quantised as_int8(const std::string& name, const Array& weight, const Axes& channels) {
   return weight.dtype() == Dtype::float64 ? quantised<double>(name, weight, channels)
                                           : quantised<float>(name, weight, channels);
@@ -145,39 +212,80 @@ Quantised as_int8(const std::string& name, const Array& weight, const Axes& chan
 
 }  // namespace model
 
-void Model::store_weights_as(Dtype dtype) {
-  narrow_weights(dtype, true);
+namespace {
+/// Converts a weight to bfloat16 or float16. If `convert` is false, the new array is zero.
+Array narrow_half(const std::string& name, const Array& weight, Dtype dtype, bool convert) {
+  if (!convert) return {dtype, weight.shape()};
+  Array half = model::as_half(weight, dtype);
+  if (!half)
+    throw Error("weight '" + name + "' has numbers beyond the range of " + name_of(dtype) +
+                (dtype == Dtype::float16 ? ", 65504: store the weights as bfloat16" : ""));
+  return half;
+}
+
+Array narrow_blocks(const std::string& name, const Array& weight, const model::BlockStorage& storage, bool convert) {
+  if (!convert) {
+    Shape shape;
+    for (const std::int64_t axis : storage.order) shape.push_back(weight.shape()[axis]);
+    return {storage.dtype, shape};
+  }
+  Array blocks = model::as_blocks(weight, storage.dtype, storage.order);
+  if (!blocks)
+    throw Error("weight '" + name + "' has NaN, infinity or numbers beyond 65504, and cannot be stored as " +
+                name_of(storage.dtype));
+  return blocks;
+}
+}  // namespace
+
+std::optional<Dtype> WeightDtypes::of(const std::string& weight) const {
+  for (const auto& [pattern, dtype] : rows_)
+    if (model::matches_weight(weight, {pattern})) return dtype;
+  return std::nullopt;
+}
+
+void Model::store_weights_as(const WeightDtypes& dtypes) {
+  narrow_weights(dtypes, true);
 }
 
 /// If `convert` is false, the new arrays are zero instead of converted.
-void Model::narrow_weights(Dtype dtype, bool convert) {
-  Store& store = data_->context.store;
-  for (const Store::Entry& entry : store)
-    if (const Dtype stored = entry.value.dtype(); stored != this->dtype() && stored != dtype)
-      throw DtypeError(std::string("the weights are stored as ") + name_of(stored) + " and cannot become " +
+void Model::narrow_weights(const WeightDtypes& dtypes, bool convert) {
+  for (const auto& row : dtypes.rows())
+    if (const Dtype dtype = row.second;
+        dtype != this->dtype() && !is_half(dtype) && dtype != Dtype::int8 && !is_block(dtype))
+      throw DtypeError(std::string("weights are stored as ") + name_of(this->dtype()) +
+                       ", bfloat16, float16, int8 or in blocks (Q8_0, Q4_0, Q4_K, Q5_K or Q6_K), not " +
                        name_of(dtype));
-  if (dtype == this->dtype()) return;
-  if (!is_half(dtype) && dtype != Dtype::int8)
-    throw DtypeError(std::string("weights are stored as ") + name_of(this->dtype()) +
-                     ", bfloat16, float16 or int8, not " + name_of(dtype));
+  Store& store = data_->context.store;
+  for (const Store::Entry& entry : store) {
+    const Dtype stored = entry.value.dtype();
+    const std::optional<Dtype> wanted = stored == this->dtype() ? std::nullopt : dtypes.of(entry.name);
+    if (wanted && stored != *wanted && !(is_block(stored) && is_block(*wanted)))
+      throw DtypeError(std::string("the weights are stored as ") + name_of(stored) + " and cannot become " +
+                       name_of(*wanted));
+  }
+  if (std::ranges::all_of(dtypes.rows(), [&](const auto& row) { return row.second == this->dtype(); })) return;
   Store narrow;  // built completely before the model changes
+  std::map<std::string, Axes> orders = data_->context.orders;
   for (const auto& [name, channels] : model::narrowable_weights(*this)) {
     const Array weight = store.at(name);
+    const Dtype dtype = dtypes.of(name).value_or(this->dtype());
     if (is_half(dtype)) {
-      Array half = convert ? model::as_half(weight, dtype) : Array(dtype, weight.shape());
-      if (!half)
-        throw Error("weight '" + name + "' has numbers beyond the range of " + name_of(dtype) +
-                    (dtype == Dtype::float16 ? ", 65504: store the weights as bfloat16" : ""));
-      narrow.add(name, std::move(half));
-      continue;
+      narrow.add(name, narrow_half(name, weight, dtype, convert));
+    } else if (is_block(dtype)) {
+      const auto storage = model::block_storage(weight.shape(), channels, dtype);
+      if (!storage) continue;
+      narrow.add(name, narrow_blocks(name, weight, *storage, convert));
+      if (!std::is_sorted(storage->order.begin(), storage->order.end())) orders[name] = storage->order;
+    } else if (dtype == Dtype::int8) {
+      Array scale(weight.dtype(), model::shape_of_scale(weight.shape(), channels));
+      model::Quantised quantised =
+          convert ? model::as_int8(name, weight, channels) : model::Quantised{Array(dtype, weight.shape()), scale};
+      narrow.add(name, std::move(quantised.numbers));
+      narrow.add(model::scale_name(name), std::move(quantised.scale));
     }
-    Array scale(weight.dtype(), model::shape_of_scale(weight.shape(), channels));
-    model::Quantised quantised =
-        convert ? model::as_int8(name, weight, channels) : model::Quantised{Array(dtype, weight.shape()), scale};
-    narrow.add(name, std::move(quantised.numbers));
-    narrow.add(model::scale_name(name), std::move(quantised.scale));
   }
   for (const Store::Entry& entry : narrow) store.set(entry.name, Array(entry.value));
+  data_->context.orders = std::move(orders);
   data_->players.clear();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/recording/module.hpp"
 #include "xtape/model.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/safetensors.hpp"
@@ -28,17 +29,26 @@ struct StoredWeight {
 /// Maps the name of a weight and the number of a part (or `whole`) to the array.
 using FoundWeights = std::map<std::pair<std::string, std::int64_t>, const StoredWeight*>;
 
+/// The weights of a model, and the axes of those that are stored in another order (ModelContext::orders).
+struct WeightsToRead {
+  const Store& store;
+  const std::map<std::string, Axes>& orders;
+  /// Returns the shape that the definition gives a weight.
+  Shape shape(const Store::Entry& weight) const;
+};
+
 /// Returns the array or arrays of each weight of `weights` in `stored`. If a weight matches one of the patterns
 /// `may_lack`, it may be missing. It may also have a different shape, and then counts as missing. Throws FileError if
 /// other weights are missing, or if arrays are unexpected, present twice or of the wrong shape or dtype. The message
 /// names `where` and `model`, and lists the first hundred problems. It calls arrays by their names in the files.
-FoundWeights check_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
-                           const std::string& model, const std::vector<std::string>& may_lack = {});
+FoundWeights check_weights(const WeightsToRead& weights, const std::vector<StoredWeight>& stored,
+                           const std::string& where, const std::string& model,
+                           const std::vector<std::string>& may_lack = {});
 /// Reads every weight of `weights` from its array or arrays in `stored` into the existing memory. Converts floating
-/// dtypes. A missing weight keeps its value. Throws as check_weights does. Throws FileError if an array does not match
-/// its checksum, or if finite numbers are out of range of the weight's dtype (bfloat16 or float16). If it throws one of
-/// these errors, no weight has changed.
-void read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
+/// dtypes, also to blocks. A missing weight keeps its value. Throws as check_weights does. Throws FileError if an array
+/// does not match its checksum, or if numbers are out of range of the weight's dtype (bfloat16, float16 or a block
+/// format). If it throws one of these errors, no weight has changed.
+void read_weights(const WeightsToRead& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                   const std::string& model, const std::vector<std::string>& may_lack = {});
 
 /// part_of copies the elements of index `part` along the first axis from an array. set_part writes them to an array.
@@ -54,15 +64,15 @@ bool matches_weight(const std::string& name, const std::vector<std::string>& pat
 /// name, and names `key`, the setting that contains the patterns.
 void check_weight_patterns(const Model& model, const std::string& key, const std::vector<std::string>& patterns);
 
-// Weights stored as bfloat16, float16 or int8, for inference.
+// Weights stored as bfloat16, float16, int8 or in blocks.
 
 /// Returns the name of the array with the scales of a weight stored as int8.
 inline std::string scale_name(const std::string& weight) {
   return weight + ".scale";
 }
 
-/// Returns the var of a weight on `tape`, converted to `dtype` from any storage dtype.
-Var weight_on(Tape& tape, const Store& store, const std::string& name, Dtype dtype);
+/// Returns the var of a weight on `tape`, converted to the model's dtype from any storage dtype.
+Var weight_on(Tape& tape, const ModelContext& context, const std::string& name);
 
 /// Returns the weights of two or more axes that all functions of the model use only as operands of products and in
 /// `take`. Each weight comes with the axes along which its scales may vary: the axes that no product sums over, or axis
@@ -75,6 +85,18 @@ Shape shape_of_scale(const Shape& weight, const Axes& channels);
 /// Converts `weight` from another float dtype to bfloat16 or float16. Returns an empty array if the conversion would
 /// make a finite number infinite.
 Array as_half(const Array& weight, Dtype dtype);
+
+/// How a weight is stored in blocks.
+struct BlockStorage {
+  Dtype dtype;
+  Axes order;  ///< All axes of the weight. Those that a product sums are the last, so that blocks lie within a sum.
+};
+/// Returns how a weight with these `channels` (narrowable_weights) is stored if `wanted` is the block format: as Q8_0
+/// if the sums are not whole blocks of this format. Returns nothing if they are not whole blocks of Q8_0 either.
+std::optional<BlockStorage> block_storage(const Shape& weight, const Axes& channels, Dtype wanted);
+/// Rounds floats to blocks on all threads. `order` is that of BlockStorage, or empty. Returns an empty array if a
+/// number is not finite, or beyond the range of the scales, which are float16 numbers.
+Array as_blocks(const Array& weight, Dtype dtype, const Axes& order);
 
 /// A quantised weight. `numbers` is round(weight / scale).
 struct Quantised {

@@ -60,6 +60,18 @@ void read_all_hyper(Section& root, const std::string& name, Recipe& recipe) {
     recipe.hyper.push_back(read_hyper(hyper, key, value, recipe.data));
 }
 
+void read_weights(Section& root, const std::string& name, Recipe& recipe) {
+  const Section weights = root.section(name);
+  for (const auto& [pattern, value] : weights.json().items()) {
+    if (!value.is_string()) weights.fail(pattern, "must be the name of a dtype: \"Q8_0\", \"Q4_K\", \"bfloat16\"");
+    try {
+      recipe.weights.add(pattern, dtype_named(value.get<std::string>()));
+    } catch (const DtypeError& error) {
+      weights.fail(pattern, error.what() + std::string("; or a block format: Q8_0, Q6_K, Q5_K, Q4_K or Q4_0"));
+    }
+  }
+}
+
 void read_tokenizer(Section& root, const std::string& name, Recipe& recipe) {
   TokenizerSettings& settings = recipe.tokenizer;
   if (!recipe.data.has_tokens() && root.has(name)) root.fail(name, "is for texts, not for " + recipe.data.kind);
@@ -230,6 +242,9 @@ const Keys<Recipe> recipe_keys = {
        keeps(of_start)},
       {"initialise", &Recipe::initialise,
        "with `from` and `start`: patterns of weights that may be missing or differ in shape", keeps(of_start)},
+      {"weights", "section", "",
+       "the dtypes in which weights that are not trained are stored, by patterns of their names: `{\"*\": \"Q4_K\"}`",
+       read_weights, keeps(of_model)},
       {"frozen", in_trainer(&TrainerOptions::frozen), "patterns of weights that are not trained"},
       {"trainable", in_trainer(&TrainerOptions::trainable), "patterns of the weights that are trained, instead of all"},
       {"data", "section", "", "the data", in_section(read_data), needed, keeps(of_data)},

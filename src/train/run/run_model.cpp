@@ -60,6 +60,8 @@ ModelOptions options_of(const Recipe& recipe, Settings hyper, bool initialise) {
   options.seed = recipe.trainer.seed;
   options.initialise = initialise;
   options.hyper = std::move(hyper);
+  options.weights = recipe.weights;
+  for (const std::string& trained : recipe.trainer.trainable) options.weights.put_first(trained, options.dtype);
   return options;
 }
 
@@ -96,6 +98,7 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
   if (!recipe.definition.empty())
     model::check_overrides(find_definition(recipe.definition), hyper_of(recipe, tokenizers, batches));
   model::check_weight_patterns(model, "initialise", recipe.initialise);
+  for (const auto& row : recipe.weights.rows()) model::check_weight_patterns(model, "weights", {row.first});
   trained_weights(model, recipe.trainer);
   play_as_said(recipe, model);
   return model;

@@ -71,7 +71,7 @@ void read_start(Model& model, const Recipe& recipe) {
         if (const auto weight = weight_of(file.entries()[i].name, source))
           stored.push_back({.weight = *weight, .file = &file, .entry = i});
     }
-    model::read_weights(wanted, stored, source.from, model.name(), recipe.initialise);
+    model::read_weights({wanted, model.orders()}, stored, source.from, model.name(), recipe.initialise);
   }
 }
 
