@@ -67,6 +67,26 @@ TEST_CASE("settings change a recipe, its text, and what depends on them") {
   CHECK(json["definition"] == directory / "tiny.json");
 }
 
+TEST_CASE("settings change elements of lists") {
+  const tiny::Directory directory;
+  const Recipe recipe = tiny::load(
+      directory, {{"updates", R"([{"loss": "loss", "trains": "here.*"}, {"loss": "loss", "trains": ["out.*", "b"]}])"},
+                  {"updates.1.repeat", "3"},
+                  {"updates.1.trains.1", "before.*"},
+                  {"start", R"([{"into": "here.*"}, {"into": "out.*"}])"},
+                  {"start.0.from", "2020"},
+                  {"start.1.from", "/runs/b"}});
+  CHECK(recipe.trainer.updates[0].repeat == 1);
+  CHECK(recipe.trainer.updates[1].repeat == 3);
+  CHECK(recipe.trainer.updates[1].trains == std::vector<std::string>{"out.*", "before.*"});
+  CHECK(recipe.start[0].from == std::filesystem::current_path() / "2020");
+  CHECK(recipe.start[1].from == "/runs/b");
+  CHECK(recipe.start[1].into == "out.*");
+  for (const char* key : {"measure.1", "measure.first", "measure.0x"})
+    CHECK(complaint(std::string(key) + "=bleu").find("'measure' is a list of 1: its elements are called measure.0") !=
+          std::string::npos);
+}
+
 TEST_CASE("noam has the published warm-up, and a cosine without steps ends with the epochs") {
   const tiny::Directory directory;
   const Recipe noam = tiny::load(directory, {Setting::parse(R"(schedule={"kind": "noam", "rate": 1})")});

@@ -1,3 +1,4 @@
+#include <charconv>
 #include <filesystem>
 
 #include "base/files/durable.hpp"
@@ -145,24 +146,40 @@ void resolve_files(Json& root, fs::path directory, const std::vector<Setting>& s
   });
 }
 
+/// Returns the element of a list that a part of a setting's key names. `list` is the key of the list.
+Json& element_of(Json& array, const std::string& list, const std::string& part, const Setting& setting) {
+  std::size_t index = 0;
+  const char* const end = part.data() + part.size();
+  const auto [read, error] = std::from_chars(part.data(), end, index);
+  if (error == std::errc() && read == end && index < array.size()) return array[index];
+  throw DefinitionError("--set " + setting.key + ": '" + list + "' is a list of " + std::to_string(array.size()) +
+                        ": its elements are called " + list + ".0, " + list + ".1 …");
+}
+
 void apply(Json& root, const Setting& setting) {
-  Json* object = &root;
-  std::size_t at = 0;
-  for (std::size_t dot; (dot = setting.key.find('.', at)) != std::string::npos; at = dot + 1) {
-    Json& child = (*object)[setting.key.substr(at, dot - at)];
-    if (child.is_null()) child = Json::object();
-    if (!child.is_object())
-      throw DefinitionError("--set " + setting.key + ": '" + setting.key.substr(0, dot) + "' is not an object");
-    object = &child;
+  Json* value = &root;
+  std::string plain;  // the key without the numbers of elements of lists
+  for (std::size_t at = 0; at <= setting.key.size();) {
+    const std::size_t dot = std::min(setting.key.find('.', at), setting.key.size());
+    const std::string part = setting.key.substr(at, dot - at), before = setting.key.substr(0, at == 0 ? 0 : at - 1);
+    if (value->is_null()) *value = Json::object();
+    if (value->is_array()) {
+      value = &element_of(*value, before, part, setting);
+    } else if (value->is_object()) {
+      value = &(*value)[part];
+      plain += (plain.empty() ? "" : ".") + part;
+    } else {
+      throw DefinitionError("--set " + setting.key + ": '" + before + "' is not an object");
+    }
+    at = dot + 1;
   }
+  *value = value_of(setting);
   const fs::path here = working_directory();
-  Json& value = (*object)[setting.key.substr(at)];
-  value = value_of(setting);
   // A path is always text, even if it is also valid JSON, such as "2020".
   for_each_path(KeySpec::Paths::one, [&](const std::string& key) {
-    if (setting.key == key && !value.is_null()) value = resolved(key, setting.value, here);
+    if (plain == key && !value->is_null()) *value = resolved(key, setting.value, here);
   });
-  resolve_paths(root, here, setting.key + ".");
+  resolve_paths(root, here, plain + ".");
 }
 }  // namespace
 

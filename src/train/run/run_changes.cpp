@@ -99,7 +99,8 @@ void check_changes(const std::string& directory, const std::string& before, cons
     const std::string why = why_kept(change.key);
     if (why.empty()) continue;
     const auto of_change = [&](const Setting& each) {
-      return change.key == each.key || change.key.starts_with(each.key + ".");
+      return change.key == each.key || change.key.starts_with(each.key + ".") ||
+             each.key.starts_with(change.key + ".");  // an element of a list
     };
     const auto setting = std::ranges::find_if(settings, of_change);
     throw DefinitionError(
