@@ -9,7 +9,7 @@ SKIPPED = 77  # the exit code of a need that is not there; its last line says wh
 # Where nobody waits for a whole training (`short`), it ends after two updates, unless its command says how many; so does
 # the fuzzer, whose last option of a name counts.
 PROGRAM = """#!/bin/bash
-[[ -n "${{SHORT-}}" && "$1" = train && "$*" != *" steps="* ]] && set -- "$@" --set steps=2 --set schedule.warmup=1
+[[ -n "${{SHORT-}}" && "$1" = train && "$*" != *" steps="* ]] && set -- "$@" --set steps=2 --set 'schedule={{"kind": "constant", "rate": 1e-3}}'
 exec "{program}" "$@"
 """
 FUZZER = """#!/bin/bash

@@ -5,7 +5,8 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <functional>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "fixture.hpp"
@@ -22,20 +23,19 @@ constexpr std::int64_t updates = 50;
 
 /// A training: an installed recipe and the keys that make it small.
 struct Training {
-  const char* name;
-  const char* recipe;
+  std::string name, recipe;
   const char* settings;  ///< JSON: keys of the recipe and their values.
   /// Functions with random numbers, and those that are played instead. They take the numbers as inputs.
   std::vector<std::pair<std::string, std::string>> given = {};
 };
 
 constexpr const char* small_gpt = R"("hyper.n_embd": 12, "hyper.n_layer": 1, "hyper.n_head": 2, "batch.size": 3,
-  "schedule.warmup": 5, "data.text": "lines.txt", "data.block_size": 12)";
+  "schedule.warmup": 5, "data.text": "lines.txt", "data.block_size": 12, "start": null)";
 
 const std::vector<Training> all = {
     {"wgan_gp",
      "digits_wgan",
-     R"("hyper.hidden": 6, "hyper.latent": 3, "hyper.penalty": 2.0, "batch.size": 6,
+     R"("data.images": "digits.safetensors", "hyper.hidden": 6, "hyper.latent": 3, "hyper.penalty": 2.0, "batch.size": 6,
        "schedule.rate": 0.01, "updates": [
          {"loss": "critic_loss", "trains": "critic.*", "repeat": 2, "clip": 0.5},
          {"loss": "generator_loss", "trains": "generator.*", "optimizer": {"kind": "sgd", "momentum": 0.5},
@@ -43,12 +43,12 @@ const std::vector<Training> all = {
      {{"critic_loss", "telling_apart"}, {"generator_loss", "recognition"}}},
     {"wgan_gp_simultaneous",
      "digits_wgan",
-     R"("hyper.hidden": 6, "hyper.latent": 3, "batch.size": 6,
+     R"("data.images": "digits.safetensors", "hyper.hidden": 6, "hyper.latent": 3, "batch.size": 6,
        "schedule.rate": 0.01, "simultaneous": true, "updates": [
          {"loss": "critic_loss", "trains": "critic.*"}, {"loss": "generator_loss", "trains": "generator.*"}])",
      {{"critic_loss", "telling_apart"}, {"generator_loss", "recognition"}}},
     {"dpo", "dpo", R"("hyper.n_embd": 12, "hyper.n_layer": 1, "hyper.n_head": 2, "batch.size": 4,
-       "data.preferences": "preferences.jsonl", "initialise": null, "schedule.rate": 0.01,
+       "data.preferences": "preferences.jsonl", "start": null, "initialise": null, "schedule.rate": 0.01,
        "tokenizer": {"kind": "sentencepiece", "vocabulary_size": 60})"},
     {"distillation", "shakespeare_distilled", small_gpt},
     {"clip", "digits_clip", R"("hyper.height": 4, "hyper.width": 5, "hyper.filters": 2, "hyper.d_model": 8,
@@ -65,12 +65,14 @@ const std::vector<Training> all = {
        "tokenizer.vocabulary_size": 60, "schedule.warmup": 5)"},
     {"ddpm",
      "digits_ddpm",
-     R"("hyper.filters": 4, "hyper.layers": 1, "hyper.groups": 2, "hyper.steps": 20,
+     R"("data.images": "digits.safetensors", "hyper.filters": 4, "hyper.layers": 1, "hyper.groups": 2, "hyper.steps": 20,
        "batch.size": 3, "schedule.warmup": 5)",
      {{"loss", "noised_loss"}}},
-    {"vq_vae", "digits_vqvae", R"("hyper.filters": 3, "hyper.entries": 8, "hyper.d_code": 3, "hyper.decay": 0.9,
+    {"vq_vae", "digits_vqvae",
+     R"("data.images": "digits.safetensors", "hyper.filters": 3, "hyper.entries": 8, "hyper.d_code": 3, "hyper.decay": 0.9,
        "batch.size": 4, "epochs": null, "schedule.warmup": 5)"},
-    {"tasks", "digits_tasks", R"("hyper.filters": 2, "batch.size": 5, "schedule.warmup": 5)"},
+    {"tasks", "digits_tasks",
+     R"("data.images": "digits.safetensors", "hyper.filters": 2, "batch.size": 5, "schedule.warmup": 5)"},
     {"stages", "shakespeare_stages",
      R"("hyper.n_embd": 12, "hyper.n_layer": 1, "hyper.n_head": 2, "batch.size": 2, "data.text": "lines.txt",
        "data.block_size": 12, "steps": null, "schedule": null, "stages": [
@@ -82,13 +84,13 @@ const std::vector<Training> all = {
        "data.block_size": 12, "schedule": [{"kind": "linear", "rate": 0, "final_rate": 0.02, "steps": 5},
          {"kind": "cosine", "rate": 0.02, "final_rate": 0.001, "restart_every": 8, "restart_factor": 2}])"}};
 
-std::vector<Setting> settings_of(const Training& training) {
+std::vector<Setting> settings_of(const Training& training, const test::Folder& folder) {
   std::vector<Setting> settings = {{"steps", std::to_string(updates)}, {"evaluate_every", "null"}, {"threads", "1"}};
   const auto keys = nlohmann::json::parse("{" + std::string(training.settings) + "}");
-  for (const auto& [key, value] : keys.items()) settings.push_back({key, value.dump()});
-  if (std::string(training.recipe).starts_with("digits_") && !keys.contains("data.arrays"))
-    settings.push_back({"data.images", source_root() + "/examples/data/digits.safetensors"});
-  if (training.recipe == std::string("shakespeare_distilled")) settings.push_back({"start", "null"});
+  for (const auto& [key, value] : keys.items()) {
+    const std::string file = value.is_string() ? folder / value.get<std::string>() : "";
+    settings.push_back({key, std::filesystem::exists(file) ? file : value.dump()});
+  }
   return settings;
 }
 
@@ -122,6 +124,7 @@ void write_data(const test::Folder& folder) {
     preferences +=
         nlohmann::json{{"prompt", words(i)}, {"chosen", words(3 * i)}, {"rejected", words(i + 2)}}.dump() + "\n";
   }
+  std::filesystem::copy_file(source_root() + "/examples/data/digits.safetensors", folder / "digits.safetensors");
   folder.write("lines.txt", lines);
   folder.write("chats.jsonl", chats);
   folder.write("preferences.jsonl", preferences);
@@ -225,18 +228,16 @@ TEST_CASE("fifty updates by each recipe have the losses of PyTorch") {
   write_data(folder);
   for (const Training& training : all) {
     CAPTURE(training.name);
-    std::vector<Setting> settings = settings_of(training);
-    for (Setting& each : settings)
-      for (const char* file : {"lines.txt", "chats.jsonl", "preferences.jsonl", "pairs.safetensors"})
-        if (each.value == "\"" + std::string(file) + "\"") each.value = folder / file;
-    Run run = Run::create(Recipe::load(source_root() + "/models/recipes/" + training.recipe + ".json", settings),
-                          folder / training.name);
+    const std::string recipe = source_root() + "/models/recipes/" + training.recipe + ".json";
+    Run run = Run::create(Recipe::load(recipe, settings_of(training, folder)), folder / training.name);
     std::vector<std::string> draws;
     for (const auto& each : training.given) draws.push_back(each.second);
     Model model = in_double(run);
     const Doubles batches(run.batches(), draws, model.hyper());
     if (writes != nullptr) {
-      write(model, batches, std::string(writes) + "/" + training.name + ".safetensors");
+      const std::string path = std::string(writes) + "/" + training.name + ".safetensors";
+      write(model, batches, path);
+      CHECK(std::filesystem::exists(path));
       continue;
     }
     const std::vector<double> expected =

@@ -120,7 +120,9 @@ Recipe loaded(const std::string& path) {
   if (has("\"kind\": \"chats\"")) settings.push_back({"data.chats", "chats.jsonl"});
   if (has("\"kind\": \"preferences\"")) settings.push_back({"data.preferences", "preferences.jsonl"});
   if (has("\"kind\": \"saved\"")) settings.push_back({"tokenizer.path", "tokenizer.json"});
-  if (has("\"start\"")) settings.push_back({"start.from", "before"});
+  if (has("\"start\": {")) settings.push_back({"start.from", "before"});
+  if (has("\"start\": ["))
+    for (const char* key : {"start.0.from", "start.1.from"}) settings.push_back({key, "before"});
   return Recipe::load(path, settings);
 }
 }  // namespace
