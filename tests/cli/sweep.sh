@@ -79,6 +79,7 @@ holds "means and deviations over folds" same "$(means)" "$(grep '^| [48] | 3 |' 
 table=$(cat folds/table.md)
 expect 0 "^\| 8 \| 3 \|" "" sweep "${folds[@]}"
 holds "the same command changes nothing" same "$table" "$(cat folds/table.md)"
+expect 0 "^\| 2 \|" "held/2 data.fold=2" sweep regression "${small[@]}" --set data.held_out=9 --folds 2 --set steps=4 --out held
 expect 0 "^\| 2 \|" "in-recipe/2 data.fold=2" sweep regression "${small[@]}" --set data.folds=2 --set steps=4 --out in-recipe
 expect 2 "" "needs --grid, --folds, or a recipe" sweep regression "${small[@]}" --out none
 expect 2 "" "cannot be with folds" sweep "${folds[@]:0:$((${#folds[@]} - 1))}" none --halving 2

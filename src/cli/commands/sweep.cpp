@@ -141,7 +141,8 @@ class Sweep {
 Sweep::Sweep(const SweepArguments& arguments) : arguments_(arguments), set_(arguments.set) {
   if (!arguments.budget.empty()) budget_ = seconds_of(arguments.budget);
   std::vector<std::string> grid = arguments.grid;
-  if (arguments.folds > 0) set_.push_back("data.folds=" + std::to_string(arguments.folds));
+  if (arguments.folds > 0)
+    set_.insert(set_.end(), {"data.folds=" + std::to_string(arguments.folds), "data.split=null", "data.held_out=null"});
   folds_ = Recipe::load(arguments.recipe, parse_settings(set_)).data.folds;
   if (folds_ > 0) grid.push_back(numbers_to(folds_));
   if (grid.empty()) throw WrongInput("a sweep needs --grid, --folds, or a recipe with 'data.folds'");
@@ -372,8 +373,8 @@ void add_sweep(CLI::App& program) {
   add_option(command, "--grid", arguments.grid,
              "A key of the recipe and its values: optimizer.weight_decay=0,0.1; one --grid for each key", one_value);
   add_option(command, "--folds", arguments.folds,
-             "Cross-validation: train one run for each of K parts of the rows, on the others: short for --set "
-             "data.folds=K")
+             "Cross-validation: train one run for each of K parts of the rows, on the others; data.folds=K in place of "
+             "data.split or data.held_out")
       ->check(CLI::Range(2, 1000));
   add_option(command, "--out", arguments.out,
              "The folder of the sweep. The same command continues a sweep that was interrupted", required);
