@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <sstream>
 
 #include "base/threads/threads.hpp"
 #include "optim/optimizer.hpp"
@@ -40,6 +41,50 @@ std::string wrong_elements(const std::string& name, const Array& array) {
   const auto is = [&](const char* each) { return kind == each; };
   if (array.dtype() == Dtype::int8 || std::ranges::none_of(kinds_of_squares, is)) return "";
   return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
+}
+
+/// The key of the names of the weights that `updates` counts, in its order and one in each line.
+constexpr const char* counted_key = "weights";
+
+std::string lines_of_names(const Store& weights) {
+  std::string lines;
+  for (const Store::Entry& weight : weights) lines += weight.name + '\n';
+  return lines;
+}
+
+/// Returns the array of this name in a state's file. Throws FileError if there is none of this type, or if its elements
+/// are wrong. Without a shape, any number of counts is right.
+Array array_of_state(const ArrayFile& file, const std::string& name, Dtype dtype, const std::optional<Shape>& shape) {
+  const auto& entries = file.entries();
+  const auto found = std::ranges::find_if(entries, [&](const ArrayFile::Entry& entry) { return entry.name == name; });
+  if (found == entries.end() || found->dtype != dtype || (shape ? found->shape != *shape : found->shape.size() != 1))
+    throw FileError(file.path() + " does not hold '" + name + "' as " + name_of(dtype) +
+                    (shape ? " " + to_string(*shape) : "") + ": it is from another optimiser or model");
+  Array array = file.read(static_cast<std::size_t>(found - entries.begin()));
+  if (const std::string wrong = wrong_elements(name, array); !wrong.empty())
+    throw FileError(file.path() + " is not the state of an optimiser: '" + name + "' " + wrong);
+  return array;
+}
+
+/// Returns the numbers of updates of `weights`. The file may have those of more weights: a training that continues may
+/// freeze some. Throws FileError as array_of_state does, and if a weight is not among those of the file.
+Array counts_in(const ArrayFile& file, const Store& weights) {
+  const std::string* const lines = file.metadata().find(counted_key);
+  const Shape shape{std::ssize(weights)};  // of a file without names, which earlier versions wrote
+  Array counts = array_of_state(file, "updates", Dtype::int64, lines == nullptr ? std::optional(shape) : std::nullopt);
+  if (lines == nullptr) return counts;
+  std::map<std::string, std::int64_t> place;
+  std::istringstream names(*lines);
+  for (std::string name; std::getline(names, name);) place.emplace(name, std::ssize(place));
+  Array own(Dtype::int64, shape);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto found = place.find(weights[i].name);
+    if (found == place.end() || found->second >= counts.count())
+      throw FileError(file.path() + " does not hold the updates of '" + weights[i].name +
+                      "': the weight was frozen, or is of another model");
+    own.as<std::int64_t>()[i] = std::as_const(counts).as<std::int64_t>()[found->second];
+  }
+  return own;
 }
 
 /// Returns all groups. The last group contains the remaining weights.
@@ -293,11 +338,12 @@ const Store& DistributedOptimizer::state() const {
 void DistributedOptimizer::save(const std::string& path) {
   Data& d = *data_;
   if (d.group.size() == 1) {
-    save_arrays(path, state());
+    save_arrays(path, state(), {{counted_key, lines_of_names(d.weights.weights())}});
     return;
   }
   std::optional<ArrayWriter> writer;
-  if (d.group.rank() == 0) writer.emplace(path, d.entries());
+  using Texts = std::vector<std::pair<std::string, std::string>>;
+  if (d.group.rank() == 0) writer.emplace(path, d.entries(), Texts{{counted_key, lines_of_names(d.weights.weights())}});
   d.for_moments([&](std::size_t kind, std::size_t weight, const MomentType& type) {
     d.gather(kind, weight, type, writer ? &*writer : nullptr);
   });
@@ -308,32 +354,24 @@ void DistributedOptimizer::save(const std::string& path) {
 
 void DistributedOptimizer::check(const std::string& path) const {
   const ArrayFile file(path);
-  for (const ArrayFile::Entry& needed : data_->entries()) {
-    const auto found =
-        std::ranges::find_if(file.entries(), [&](const ArrayFile::Entry& entry) { return entry.name == needed.name; });
-    if (found == file.entries().end() || found->dtype != needed.dtype || found->shape != needed.shape)
-      throw FileError(path + " does not hold '" + needed.name + "' as " + name_of(needed.dtype) + " " +
-                      to_string(needed.shape) + ": it is from another optimiser or model");
-    const Array array = file.read(static_cast<std::size_t>(found - file.entries().begin()));
-    if (const std::string wrong = wrong_elements(needed.name, array); !wrong.empty())
-      throw FileError(path + " is not the state of an optimiser: '" + needed.name + "' " + wrong);
-  }
+  data_->for_moments([&](std::size_t kind, std::size_t weight, const MomentType& type) {
+    array_of_state(file, data_->name_of_moments(kind, weight), type.dtype, type.shape);
+  });
+  counts_in(file, data_->weights.weights());
 }
 
 void DistributedOptimizer::load(const std::string& path) {
   Data& d = *data_;
   check(path);
   const ArrayFile file(path);
-  std::map<std::string, std::size_t> entry_of;
-  for (std::size_t i = 0; i < file.entries().size(); ++i) entry_of[file.entries()[i].name] = i;
-  d.for_moments([&](std::size_t kind, std::size_t weight, const MomentType&) {
-    const Array whole = file.read(entry_of.at(d.name_of_moments(kind, weight)));
+  d.for_moments([&](std::size_t kind, std::size_t weight, const MomentType& type) {
+    const Array whole = array_of_state(file, d.name_of_moments(kind, weight), type.dtype, type.shape);
     d.for_pieces_of(kind, weight, [&](std::size_t index, std::size_t at, std::size_t count) {
       if (void* moment = d.optimizer().moment(kind, index); moment != nullptr)
         std::memcpy(moment, static_cast<const std::byte*>(whole.data()) + at, count);
     });
   });
-  d.optimizer().updates().assign(file.read(entry_of.at("updates")));
+  d.optimizer().updates().assign(counts_in(file, d.weights.weights()));
   d.optimizer().forget_bounds();
 }
 

@@ -152,6 +152,35 @@ TEST_CASE("a trainer with frozen weights has no moments for them, and continues 
                        doctest::Contains("does not hold 'first.here.weight'"), FileError);
 }
 
+TEST_CASE("a training that continues may freeze more weights, and keeps moments and counts of the others") {
+  for (const bool moments : {true, false}) {
+    const tiny::Directory directory;
+    TrainerOptions options = options_freezing({});
+    if (!moments) options.optimizer = Sgd{};
+    options.groups = {{"out.*", Adam{}, 1}};  // begins an update later, so that the counts differ
+    FrozenSetup first, second, third;
+    Trainer before(first.model, first.batches, options);
+    for (int i = 0; i < 3; ++i) before.update();
+    before.save(directory / "checkpoint");
+    const std::string file = directory / "checkpoint/optimizer.safetensors";
+    CHECK(load_arrays(file).at("updates").as<std::int64_t>()[1] == 3);
+    options.frozen = {"here.*"};
+    Trainer after(second.model, second.batches, options);
+    after.load(directory / "checkpoint");
+    after.save(directory / "again");
+    const Store all = load_arrays(file), some = load_arrays(directory / "again/optimizer.safetensors");
+    CHECK(some.find("first.here.weight") == nullptr);
+    CHECK(some.at("updates").shape() == Shape{2});
+    CHECK(some.at("updates").as<std::int64_t>()[0] == 3);  // before.weight
+    CHECK(some.at("updates").as<std::int64_t>()[1] == 2);  // out.weight
+    for (const char* name : {"first.out.weight", "second.out.weight"})
+      CHECK(std::memcmp(some.at(name).data(), all.at(name).data(), all.at(name).bytes()) == 0);
+    options.frozen = {};
+    CHECK_THROWS_WITH_AS(Trainer(third.model, third.batches, options).load(directory / "again"),
+                         doctest::Contains("here.weight'"), FileError);
+  }
+}
+
 TEST_CASE("no optimiser changes a weight without a gradient, as in PyTorch") {
   using Kind = OptimizerOptions::Kind;
   for (const Kind kind : {Kind::adamw, Kind::adam, Kind::sgd})

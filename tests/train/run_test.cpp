@@ -262,6 +262,23 @@ TEST_CASE("what gives weights and cursor their meaning cannot change in a run") 
       Run::resume(where, {{"data", R"({"kind": "documents", "text": "sums.txt", "held_out": 20, "prompt_end": "="})"}}),
       doctest::Contains(R"(--set data: 'data.separator' is "line" in this run and cannot go back to its default)"),
       DefinitionError);
+  // All that cannot change is in one error, also where other keys do not fit the new value.
+  CHECK_THROWS_WITH_AS(
+      Run::resume(where, {{"clip", "2"}, {"seed", "9"}, {"tokenizer.kind", "words"}}),
+      (where + "/recipe.json:\n  --set seed: 'seed' is 4 in this run and cannot become 9: it determines the order of "
+               "the data and all random numbers of the run;\n  --set tokenizer.kind: 'tokenizer.kind' has its "
+               "default in this run and cannot become \"words\": the run's weights belong to the tokens of its "
+               "tokenizer. A new run can have other values; docs/reference/recipes/runs.md says which keys may "
+               "change")
+          .c_str(),
+      DefinitionError);
+  CHECK_THROWS_WITH_AS(Run::resume(where, {{"optimizer.kind", "sgd"}}),
+                       doctest::Contains("'optimizer.kind' is \"adamw\" in this run and cannot become \"sgd\""),
+                       DefinitionError);
+  CHECK_THROWS_WITH_AS(Run::resume(where, {{"changes", "[]"}}), doctest::Contains("the run writes it"),
+                       DefinitionError);
+  CHECK_THROWS_WITH_AS(Run::resume(where, {{"stps", "3"}}), doctest::Contains("did you mean 'steps'?"),
+                       DefinitionError);
   CHECK(read_text(where + "/recipe.json") == before);
   // Hyper-parameters come from the definition alone.
   const double loss = Run::open(where).evaluate().loss;

@@ -45,7 +45,7 @@ void describe(KeySpec& key, const std::string& initial, const Names& names) {
 std::string why_kept(std::string key) {
   for (const std::string split : {"data.validation_", "data.test_"})
     if (key.starts_with(split)) key = "data." + key.substr(split.size());
-  std::string found = "a run keeps it";
+  std::string found;
   std::size_t longest = 0;
   for (const KeyTable& table : key_tables())
     for (const KeySpec& each : table.keys) {

@@ -152,7 +152,7 @@ struct KeyTable {
 };
 /// The tables of all sections, in the order in which recipes are read.
 const std::vector<KeyTable>& key_tables();
-/// Returns why a run that continues cannot change a key, or "" if it can.
+/// Returns why a run that continues cannot change a key, or "" if it can. Unknown keys can; reading refuses them.
 std::string why_kept(std::string key);
 /// Writes the tables as Markdown, each under its section.
 void write_keys(std::ostream& out);

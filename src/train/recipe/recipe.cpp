@@ -219,8 +219,8 @@ Loaded loaded(const std::string& file, const std::vector<Setting>& settings) {
 }
 }  // namespace
 
-std::string train::recipe_text(const std::string& file) {
-  return loaded(file, {}).text;
+std::string train::recipe_text(const std::string& file, const std::vector<Setting>& settings) {
+  return loaded(file, settings).text;
 }
 
 Recipe Recipe::load(const std::string& path, const std::vector<Setting>& settings) {

@@ -300,7 +300,7 @@ const Keys<Recipe> recipe_keys = {
       {"seed", in_trainer(&TrainerOptions::seed), "the seed of the initial weights, the data order and the random ops",
        keeps(of_seed)},
       {"threads", "integer, at least 0", "`0`", "the number of threads; 0: one for each core", read_threads},
-      {"changes", "", "", "", read_changes}}}};
+      {"changes", "", "", "", read_changes, keeps("the run writes it")}}}};
 void check_best(const Section& root, const Recipe& recipe) {
   const std::string &best = recipe.fit.best, on = " on ", what = best.substr(0, best.find(on));
   if ((what == "bleu" && !recipe.measure_bleu) || (what == "exact_match" && !recipe.measure_exact_match))

@@ -22,8 +22,8 @@ inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row lengt
 inline constexpr Bounds at_least_0 = {.low = 0, .words = "at least 0"};
 inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for the path "-".
 
-/// Returns Recipe::text of the recipe in a file, without checking what the recipe says.
-std::string recipe_text(const std::string& file);
+/// Returns Recipe::text of the recipe in a file with `settings`, without checking what the recipe says.
+std::string recipe_text(const std::string& file, const std::vector<Setting>& settings = {});
 /// Reads a recipe from `json`, the content of `file` after applying `settings`.
 Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Setting>& settings);
 

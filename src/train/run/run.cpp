@@ -170,9 +170,10 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   if (!path_exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
   auto data = std::make_unique<Data>(communicator);
   data->directory = directory;
-  data->recipe = Recipe::load(file, settings);
   data->own_recipe = train::recipe_text(file);
-  train::check_changes(directory, data->own_recipe, data->recipe.text, settings);
+  // Before the recipe is read: other keys may be wrong with a value that cannot change.
+  train::check_changes(directory, data->own_recipe, train::recipe_text(file, settings), settings);
+  data->recipe = Recipe::load(file, settings);
   data->recipe.trainer.communicator = communicator;
   train::check_agreement(data->group, data->recipe);
   data->recipe.trainer.threads = ranks::threads_of(data->group, data->recipe.trainer.threads);

@@ -3,6 +3,7 @@
 
 #include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
+#include "base/messages/wording.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
 
@@ -94,8 +95,8 @@ std::string described(const Change& change) {
 
 void check_changes(const std::string& directory, const std::string& before, const std::string& after,
                    const std::vector<Setting>& settings) {
-  const Json old = parsed(before);
-  for (const Change& change : changes_of(old, parsed(after))) {
+  std::vector<std::string> refused;
+  for (const Change& change : changes_of(parsed(before), parsed(after))) {
     const std::string why = why_kept(change.key);
     if (why.empty()) continue;
     const auto of_change = [&](const Setting& each) {
@@ -103,11 +104,15 @@ void check_changes(const std::string& directory, const std::string& before, cons
              each.key.starts_with(change.key + ".");  // an element of a list
     };
     const auto setting = std::ranges::find_if(settings, of_change);
-    throw DefinitionError(
-        directory + "/recipe.json" + (setting == settings.end() ? "" : ", --set " + setting->key) + ": " +
-        described(change) + ": " + why +
-        ". A new run can have another value; docs/reference/recipes/runs.md says which keys may change");
+    refused.push_back((setting == settings.end() ? "" : "--set " + setting->key + ": ") + described(change) + ": " +
+                      why);
   }
+  if (refused.empty()) return;
+  const bool one = refused.size() == 1;
+  throw DefinitionError(directory + "/recipe.json" + (one ? refused[0].starts_with("--set") ? ", " : ": " : ":\n  ") +
+                        joined(refused, {}, ";\n  ") + ". A new run can have " +
+                        (one ? "another value" : "other values") +
+                        "; docs/reference/recipes/runs.md says which keys may change");
 }
 
 std::string write_changes(const std::string& directory, const std::string& before, const std::string& after,

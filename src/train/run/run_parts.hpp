@@ -72,9 +72,9 @@ void check_agreement(ranks::RankGroup& group, const DataSplits& splits);
 
 // What may change in the recipe of a run, and the record of these changes in its recipe.json.
 
-/// Throws DefinitionError if `settings` have changed a key of a run's recipe that cannot change, because the run's
-/// weights or checkpoints would lose their meaning. `before` is the text of the recipe of the run in `directory`, and
-/// `after` that of the recipe with the settings. The tables of keys say which.
+/// Throws DefinitionError, which lists them, if `settings` have changed keys of a run's recipe that cannot change,
+/// because the run's weights or checkpoints would lose their meaning. `before` is the text of the recipe of the run in
+/// `directory`, and `after` that of the recipe with the settings. The tables of keys say which.
 void check_changes(const std::string& directory, const std::string& before, const std::string& after,
                    const std::vector<Setting>& settings);
 
