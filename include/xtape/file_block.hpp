@@ -1,4 +1,5 @@
-/// Blocks of definitions that come from files in other formats. The library of a format implements this interface.
+/// Blocks of definitions and initial weights that come from files in other formats. The library of a format implements
+/// these interfaces.
 #pragma once
 
 #include <functional>
@@ -39,5 +40,11 @@ using BlockReader = std::shared_ptr<const FileBlock> (*)(const BlockFile& file);
 
 /// Enables blocks {"onnx": "model.onnx"} in definitions, in all threads. See read_onnx_blocks (xtape/onnx.hpp).
 void set_onnx_block_reader(BlockReader reader);
+
+/// Returns the arrays of a file by their names. Throws Error if the file cannot be read.
+using WeightReader = Store (*)(const std::string& path);
+
+/// Lets trainings start with the weights of files whose names end with `ending`, such as ".onnx", in all threads.
+void set_weight_reader(const std::string& ending, WeightReader reader);
 
 }  // namespace xtape

@@ -77,10 +77,15 @@ OnnxModel open_onnx(const std::string& path, const OnnxOptions& options = {});
 /// Opens an ONNX file as a block of a definition. read_onnx_blocks() registers this function as the reader.
 std::shared_ptr<const FileBlock> open_onnx_block(const BlockFile& file);
 
-/// Registers the ONNX reader. After this call, definitions can contain blocks {"onnx": "model.onnx"}. A program that
-/// calls this function must link xtape, too.
+/// Returns the float initialisers of an ONNX file by name, whatever its operators are. Throws FileError or DtypeError
+/// as open_onnx does.
+Store load_onnx_weights(const std::string& path);
+
+/// Registers the ONNX readers. After this call, definitions can contain blocks {"onnx": "model.onnx"}, and trainings
+/// can start with the weights of such files. A program that calls this function must link xtape, too.
 inline void read_onnx_blocks() {
   set_onnx_block_reader(open_onnx_block);
+  set_weight_reader(".onnx", load_onnx_weights);
 }
 
 /// Returns the names of the ONNX operators that xtape reads, in alphabetical order.

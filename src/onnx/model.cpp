@@ -194,21 +194,42 @@ onnx::ModelData onnx::data_of(File file, const std::string& name, const std::opt
   return data;
 }
 
-OnnxModel open_onnx(const std::string& path, const OnnxOptions& options) {
-  if (options.floats && *options.floats != Dtype::float32 && *options.floats != Dtype::float64)
-    throw Error("the floats of a model are float32 or float64, not " + std::string(name_of(*options.floats)));
-  const std::filesystem::path place(path);
+namespace {
+/// Returns use(the file at the path). Errors name the path.
+template <class Use>
+auto with_file(const std::string& path, const Use& use) {
   try {
     File file = [&] {
       const Array bytes = onnx::file_bytes(path);
       return onnx::read_model({static_cast<const char*>(bytes.data()), bytes.bytes()}, path);
     }();
-    return OnnxModel(std::make_shared<const onnx::ModelData>(
-        onnx::data_of(std::move(file), place.filename().string(), options.floats)));
+    return use(std::move(file));
   } catch (Error& error) {
     error.name_location(path);
     throw;
   }
+}
+}  // namespace
+
+OnnxModel open_onnx(const std::string& path, const OnnxOptions& options) {
+  if (options.floats && *options.floats != Dtype::float32 && *options.floats != Dtype::float64)
+    throw Error("the floats of a model are float32 or float64, not " + std::string(name_of(*options.floats)));
+  return with_file(path, [&](File file) {
+    return OnnxModel(std::make_shared<const onnx::ModelData>(
+        onnx::data_of(std::move(file), std::filesystem::path(path).filename().string(), options.floats)));
+  });
+}
+
+Store load_onnx_weights(const std::string& path) {
+  return with_file(path, [](File file) {
+    Store weights;
+    for (onnx::Tensor& tensor : file.graph.initialisers) {
+      if (!is_floating(tensor.array.dtype())) continue;
+      if (weights.has(tensor.name)) throw FileError("there are two initialisers '" + tensor.name + "'");
+      weights.add(tensor.name, std::move(tensor.array));
+    }
+    return weights;
+  });
 }
 
 std::vector<std::string> onnx_operators() {

@@ -166,3 +166,20 @@ TEST_CASE("a trained model goes back into the file that it came from") {
   CHECK_THROWS_AS(save_onnx_weights(path, tuned, {}), FileError);
   CHECK_THROWS_AS(save_onnx_weights(path, scratch.folder + "/none.onnx", {}), FileError);
 }
+
+TEST_CASE("the float initialisers of a file are read by name, whatever its operators are") {
+  const Scratch scratch;
+  const std::string path = scratch.folder + "/odd.onnx";
+  const Written model{13,
+                      {node("NoSuchOperator", {"x", "w", "sizes"}, {"y"})},
+                      {floats("w", {2, 1}, {3, 4}), integers("sizes", {5, 6}), floats("b", {1}, {7})},
+                      {value("x", Integers{-1, 2})},
+                      {value("y", Integers{-1, 3})}};
+  std::ofstream(path, std::ios::binary) << model.bytes();
+  const Store weights = load_onnx_weights(path);
+  CHECK(weights.names() == std::vector<std::string>{"w", "b"});
+  CHECK(weights.at("w").shape() == Shape{2, 1});
+  CHECK(weights.at("w").as<float>()[1] == 4);
+  CHECK_THROWS_AS(open_onnx(path), Error);
+  CHECK_THROWS_AS(load_onnx_weights(scratch.folder + "/none.onnx"), FileError);
+}

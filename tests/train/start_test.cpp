@@ -6,6 +6,7 @@
 
 #include "support/error_of.hpp"
 #include "tiny.hpp"
+#include "xtape/file_block.hpp"
 #include "xtape/safetensors.hpp"
 
 using namespace xtape;
@@ -70,6 +71,28 @@ TEST_CASE("a start takes parts under other names, and later sources replace earl
       directory / "run");
   for (const Store::Entry& each : run.model().weights())
     CHECK(same(each.value, (each.name.starts_with("out.") ? second : last).at(each.name)));
+}
+
+TEST_CASE("a start reads files of other formats with the readers of their endings") {
+  const tiny::Directory directory;
+  // A format of this test: the file is empty, and all weights are 1 to 256.
+  set_weight_reader(".counted", [](const std::string&) {
+    Store arrays;
+    for (const char* name : {"here.weight", "before.weight", "out.weight"}) {
+      Array array(Dtype::float64, {16, 16});
+      for (std::int64_t i = 0; i < array.count(); ++i) array.as<double>()[i] = static_cast<double>(i + 1);
+      arrays.add(name, array);
+    }
+    return arrays;
+  });
+  const std::string file = directory.write("w.counted", "");
+  Run run = Run::create(tiny::load(directory, {{"start.from", file}}), directory / "run");
+  for (const Store::Entry& each : run.model().weights())
+    for (std::int64_t i = 0; i < each.value.count(); ++i) CHECK(each.value.as<float>()[i] == static_cast<float>(i + 1));
+  // This program does not register that of ONNX files.
+  CHECK(error_of([&] {
+          Run::create(tiny::load(directory, {{"start.from", directory.write("w.onnx", "")}}), directory / "other");
+        }).find("need the library xtape-onnx") != std::string::npos);
 }
 
 TEST_CASE("a wrong start is an error before anything is written") {

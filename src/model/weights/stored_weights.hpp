@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ struct StoredWeight {
   bool is_exact = false;      ///< Whether a different shape is an error even for a weight that may be missing.
   const ArrayFile::Entry& described() const { return file->entries()[entry]; }
 };
+
+/// Opens a safetensors file, or a file in another format for which there is a reader (set_weight_reader). The arrays of
+/// the latter are read from a temporary file. Throws FileError.
+std::unique_ptr<ArrayFile> open_weights(const std::string& path);
 
 /// Maps the name of a weight and the number of a part (or `whole`) to the array.
 using FoundWeights = std::map<std::pair<std::string, std::int64_t>, const StoredWeight*>;

@@ -43,7 +43,8 @@ void read_rename(Section& section, const std::string& name, WeightSource& source
 }  // namespace
 
 const Keys<WeightSource> start_keys = {
-    {{{"from", &WeightSource::from, "a run, a safetensors file, or a folder with such files", a_path, needed},
+    {{{"from", &WeightSource::from, "a run, a safetensors or ONNX file, or a folder with safetensors files", a_path,
+       needed},
       {"checkpoint", R"(`"last"`, `"best"`, integer)", "`\"last\"`", "of a run: the checkpoint", read_checkpoint},
       {"rename", "section", "", "patterns of the names of arrays, each with its name in place of it", read_rename},
       {"take", "string", "`\"*\"`", "a pattern of the arrays that are read", pattern_of(&WeightSource::take)},

@@ -66,7 +66,7 @@ void read_start(Model& model, const Recipe& recipe) {
     std::vector<std::unique_ptr<ArrayFile>> files;
     std::vector<model::StoredWeight> stored;
     for (const std::string& path : files_of(source)) {
-      const ArrayFile& file = *files.emplace_back(std::make_unique<ArrayFile>(path));
+      const ArrayFile& file = *files.emplace_back(model::open_weights(path));
       for (std::size_t i = 0; i < file.entries().size(); ++i)
         if (const auto weight = weight_of(file.entries()[i].name, source))
           stored.push_back({.weight = *weight, .file = &file, .entry = i});
