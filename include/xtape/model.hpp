@@ -195,6 +195,8 @@ class Model {
   /// different reduced dtype. Throws Error if a weight is not finite (int8, blocks) or out of range (bfloat16, float16,
   /// blocks).
   void store_weights_as(const WeightDtypes& dtypes);
+  /// The same, but the converted weights become zero, to be read from files.
+  void allocate_weights_as(const WeightDtypes& dtypes);
   /// The weights that store_weights_as stores with their axes in another order, and this order.
   const std::map<std::string, Axes>& orders() const;
   /// Returns the weights in the form that other programs expect. The "export" expressions of blocks merge weights, for

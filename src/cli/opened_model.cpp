@@ -39,7 +39,7 @@ OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& ch
       std::vector<Setting> settings = inference.settings();
       if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
       run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint), communicator);
-      run_->model().store_weights_as(inference.dtype(run_->model().dtype()));
+      run_->model().store_weights_as(inference.dtypes());
       return check(use, path);
     }
     folder_ = folder->path;
@@ -64,9 +64,10 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   const Dtype in_files = stored_weights(folder.path);
   const Dtype wanted = inference.dtype(in_files);
   ModelOptions options;
-  if (wanted == in_files || is_block(wanted)) options.weights = wanted;  // blocks are made weight by weight
+  if (wanted == in_files && !is_block(wanted)) options.weights = wanted;
+  if (is_block(wanted)) options.weights = inference.dtypes();  // blocks are made weight by weight
   model_ = open_folder(folder, options);
-  if (options.weights.empty()) model_->store_weights_as(wanted);
+  if (options.weights.empty()) model_->store_weights_as(inference.dtypes());
   PlayerOptions playing;
   playing.threads = ranks::threads_of(group_, static_cast<int>(threads));
   if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);

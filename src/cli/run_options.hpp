@@ -48,6 +48,8 @@ struct InferenceArguments {
 
   /// Returns the dtype in which weights are stored.
   Dtype dtype(Dtype in_files) const { return weights.empty() ? in_files : dtype_named(weights); }
+  /// Without --weights, the weights stay as they are.
+  WeightDtypes dtypes() const { return weights.empty() ? WeightDtypes() : WeightDtypes(dtype_named(weights)); }
   std::vector<Setting> settings() const {
     std::vector<Setting> given;
     if (!precision.empty()) given.push_back({"precision", precision});

@@ -51,7 +51,9 @@ struct StoredProduct {
     PlayerOptions options;
     options.threads = threads;
     options.passes.fold = false;
-    const Var scale = tape.constant(0.01F);
+    Array scales(Dtype::float32, {columns, 1});
+    std::fill_n(scales.as<float>(), columns, 0.01F);
+    const Var scale = tape.parameter("scale", scales);
     const Var wide = dtype == Dtype::int8 ? dequantize(w, scale) : cast(w, Dtype::float32);
     player.emplace(tape, Vars{einsum("bi,oi->bo", {given, wide})}, options);
   }

@@ -189,7 +189,7 @@ expect 0 "^a rolling" "" generate nested-half --adapter low-adapter --prompt "a 
 holds "a refused export of adapters leaves nothing" [ ! -e other -a ! -e low.onnx ]
 
 # Weights of halves and int8: exported, opened as they are stored, and made so when a model is opened.
-for dtype in bfloat16 float16 int8 Q8_0; do
+for dtype in bfloat16 float16 int8; do
   expect 0 "^small-$dtype$" "" export run-flat "small-$dtype" --weights "$dtype"
   holds "$dtype: the folder generates as the run does with such weights" same \
     "$("$xtape" generate "small-$dtype" --prompt "a rolling" --tokens 8 --temperature 0)" \
@@ -205,6 +205,15 @@ expect 2 "" "int4 not in" generate small-int8 --prompt a --tokens 1 --weights in
 expect 2 "" "is stored as int8 and cannot be trained: freeze it" train llama_finetune --from small-int8 --out run-int8 --set data.text=words.txt \
   --set data.block_size=16 --set steps=20 --set schedule.warmup=1 --threads 1
 "$xtape" export "$folders/tiny" tiny-int8 --weights int8 >/dev/null
+# Adapters on weights in blocks: the run keeps them, exports merge the adapters, and a folder of blocks can be the start.
+"$xtape" train gpt2_lora_finetune --from "$folders/tiny" --out run-blocks --set 'weights={"*": "Q4_K"}' "${small[@]}" >/dev/null 2>&1
+expect 0 "^blocks$" "" export run-blocks blocks
+expect 0 "^blocks-adapter$" "" export run-blocks blocks-adapter --adapter
+expect 0 "^validation_loss [0-9.]+$" "" eval run-blocks
+expect 2 "" "as Q8_0 already: --weights needs weights in float32" shadow run-blocks --weights int8
+"$xtape" export "$folders/tiny" tiny-blocks --weights Q8_0 >/dev/null
+expect 0 "^run-start: step 20  validation loss" "4096 of them trained, step 0 of 20" train gpt2_lora_finetune --from tiny-blocks --out run-start "${small[@]}"
+expect 0 "^validation_loss [0-9.]+$" "" eval run-start
 expect 2 "" "tiny-int8 stores weights as int8: it cannot be trained" train gpt2_lora_finetune --from tiny-int8 --out run-int8 "${small[@]}"
 
 # T5: translate, train and export.

@@ -149,7 +149,14 @@ TEST_CASE("weights in blocks: errors of recipes") {
   refused({{"weights", R"({"*": "Q3"})"}}, "unknown dtype 'Q3'");
   refused({{"weights", R"({"*": "int32"})"}}, "weights are stored as float32");
   refused({{"weights", R"({"g.*": "Q8_0"})"}}, "'weights': no weight of model 'gpt2_lora' matches 'g.*'");
-  refused({{"weights", R"({"*": "Q8_0"})"}, {"trainable", "[]"}}, "is stored as Q8_0 and cannot be trained: freeze it");
+  std::string all = lora_recipe;
+  all.erase(all.find("  \"trainable\""), std::string("  \"trainable\": [\"*.lora_?\"],\n").size());
+  CHECK_THROWS_WITH_AS(
+      Run::create(Recipe::load(prepared.directory.write("all.json", all),
+                               {{"from", base_folder}, {"weights", R"({"*": "Q8_0"})"}}),
+                  prepared.directory / "run"),
+      "weight 'h.0.mlp.c_proj.weight' is stored as Q8_0 and cannot be trained: freeze it, or store it as float32",
+      Error);
 }
 
 TEST_CASE("adapters are trained privately: the gradients by adapters are clipped, and only adapters have noise") {

@@ -75,7 +75,7 @@ void evaluate(const EvalArguments& arguments) {
     for (const Setting& setting : arguments.inference.settings()) settings.push_back(setting);
     Run opened =
         Run::open(arguments.run, settings, CheckpointChoice::parse(arguments.checkpoint), ranks(arguments.ranks));
-    opened.model().store_weights_as(arguments.inference.dtype(opened.model().dtype()));
+    opened.model().store_weights_as(arguments.inference.dtypes());
     if (arguments.test && opened.recipe().data.test.empty())
       throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_" +
                        train::kind_of(opened.recipe().data).files + "=FILE");

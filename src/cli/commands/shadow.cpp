@@ -154,6 +154,10 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
     RecordedPlay play = run.trainer().next_play();
     set_options(arguments.play, play);
     play.outputs.resize(1);  // keeps only the loss, because gradients with respect to rounded weights are not computed
+    for (const Store::Entry& entry : run.model().weights())
+      if (entry.value.dtype() != run.model().dtype())
+        throw WrongInput("the run stores '" + entry.name + "' as " + name_of(entry.value.dtype()) +
+                         " already: --weights needs weights in " + name_of(run.model().dtype()));
     run.model().store_weights_as(dtype_named(arguments.weights));
     Tape tape;
     Store rounded;

@@ -166,22 +166,26 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-ModelOptions options_like(const Model& model) {
+/// Options to open a folder with the weights of the model, or its base. The files of the model have its blocks, the
+/// base may have floats.
+ModelOptions options_like(const Model& model, bool is_base) {
   ModelOptions options;
   options.dtype = model.dtype();
   options.ops = model.ops();
   for (const Store::Entry& entry : model.weights())
-    if (entry.value.dtype() != model.dtype()) options.weights.add(entry.name, entry.value.dtype());
+    if (const Dtype dtype = entry.value.dtype(); dtype != model.dtype() && (is_base || !is_block(dtype)))
+      options.weights.add(entry.name, dtype);
   return options;
 }
 
 Model opened(const Model& model, const std::string& folder, const std::string& definition, const std::string& adapter) {
+  const ModelOptions options = options_like(model, !adapter.empty());
   try {
     find_definition(definition);
   } catch (const FileError&) {
-    return open_hugging_face_with(model.definition_text(), model.name(), folder, options_like(model), adapter);
+    return open_hugging_face_with(model.definition_text(), model.name(), folder, options, adapter);
   }
-  return open_hugging_face(folder, options_like(model), "", {}, adapter);
+  return open_hugging_face(folder, options, "", {}, adapter);
 }
 }  // namespace
 
@@ -195,7 +199,7 @@ Model read_back(const Model& model, const std::string& folder, const std::string
     if (const std::optional<Played> before = first_played(model)) {
       const Played after = played(again, before->function, before->trial, before->inputs);
       require_same("'" + before->function + "'", before->result, after.result, " on random tokens");
-      if (!base.empty()) require_same_computation(model, before->function, base, folder, options_like(model));
+      if (!base.empty()) require_same_computation(model, before->function, base, folder, options_like(model, true));
     } else {
       require_same_weights(model, again);
     }

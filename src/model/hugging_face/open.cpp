@@ -255,13 +255,15 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   std::vector<model::StoredWeight> stored = model::tensors_of(files, opened.mapping(), unused), adapters;
   model::settle_ties(opened.mapping(), stored, chosen.hyper);
   const std::optional<Dtype> narrow = narrow_storage(files);
-  if (chosen.weights.empty()) chosen.weights = narrow;
+  const bool as_stored = chosen.weights.empty();
+  if (as_stored && narrow == Dtype::int8) chosen.weights = narrow;
   if (narrow == Dtype::int8 && (!initialise.empty() || opened.adapters))
     throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
   if (opened.adapters) adapters = place_adapters(opened, chosen);
   for (const model::StoredWeight& each : adapters) chosen.weights.put_first(each.weight, chosen.dtype);
   Model model = with_adapters_of(opened, chosen);
   model::name_weights(opened.mapping(), model.weights(), stored, unused);
+  if (as_stored) model.allocate_weights_as(model::blocks_in(stored));
   for (model::StoredWeight& each : adapters) each.is_exact = true;
   stored.insert(stored.end(), adapters.begin(), adapters.end());
   std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";

@@ -50,7 +50,7 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
     throw DefinitionError("the adapters of '" + path + "' are A " + to_string(a.shape()) + " and B " +
                           to_string(b.shape()) + ": in PEFT they are [rank, in] and [out, rank]");
   const Var product = mapping.transposed() ? matmul(transpose(a), transpose(b)) : matmul(b, a);
-  const Var before = numbers(*weight), change = product * (alpha / rank);
+  const Var before = cast(model.weight(tape, name), Dtype::float64), change = product * (alpha / rank);
   if (change.shape() != before.shape())
     throw DefinitionError("the adapters of '" + path + "' have shape " + to_string(change.shape()) +
                           ", but the weight has shape " + to_string(before.shape()) +

@@ -67,7 +67,15 @@ void Model::load_weights(const std::string& path) {
   const ArrayFile file(path);
   std::vector<model::StoredWeight> stored;
   for (std::size_t i = 0; i < file.entries().size(); ++i) stored.push_back({file.entries()[i].name, &file, i});
+  allocate_weights_as(model::blocks_in(stored));
   model::read_weights({weights(), orders()}, stored, "'" + path + "'", name());
+}
+
+WeightDtypes model::blocks_in(const std::vector<StoredWeight>& stored) {
+  WeightDtypes blocks;
+  for (const StoredWeight& each : stored)
+    if (is_block(each.described().dtype)) blocks.add(each.weight, each.described().dtype);
+  return blocks;
 }
 
 Shape model::WeightsToRead::shape(const Store::Entry& weight) const {

@@ -247,6 +247,10 @@ void Model::store_weights_as(const WeightDtypes& dtypes) {
   narrow_weights(dtypes, true);
 }
 
+void Model::allocate_weights_as(const WeightDtypes& dtypes) {
+  narrow_weights(dtypes, false);
+}
+
 /// If `convert` is false, the new arrays are zero instead of converted.
 void Model::narrow_weights(const WeightDtypes& dtypes, bool convert) {
   for (const auto& row : dtypes.rows())

@@ -56,6 +56,9 @@ FoundWeights check_weights(const WeightsToRead& weights, const std::vector<Store
 void read_weights(const WeightsToRead& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                   const std::string& model, const std::vector<std::string>& may_lack = {});
 
+/// Returns the weights that files store in blocks, and their dtypes.
+WeightDtypes blocks_in(const std::vector<StoredWeight>& stored);
+
 /// part_of copies the elements of index `part` along the first axis from an array. set_part writes them to an array.
 Array part_of(const Array& array, std::int64_t part);
 void set_part(Array& array, std::int64_t part, const Array& elements);

@@ -61,7 +61,8 @@ ModelOptions options_of(const Recipe& recipe, Settings hyper, bool initialise) {
   options.initialise = initialise;
   options.hyper = std::move(hyper);
   options.weights = recipe.weights;
-  for (const std::string& trained : recipe.trainer.trainable) options.weights.put_first(trained, options.dtype);
+  if (!recipe.weights.empty())
+    for (const std::string& trained : recipe.trainer.trainable) options.weights.put_first(trained, options.dtype);
   return options;
 }
 
