@@ -40,7 +40,7 @@ class Replacements {
   /// Returns the first of some small numbers that prevents the failure if it replaces all elements of `value`.
   std::optional<double> mended_by(ValueId value) const {
     const Array& array = causes_.arrays.at(value);
-    if (array.count() == 0) return std::nullopt;
+    if (array.count() == 0 || is_block(array.dtype())) return std::nullopt;  // elements of blocks cannot be replaced
     for (const double number : {1.0, 0.0, 0.5, -0.5})
       if (!fails_with(value, filled_like(array, number))) return number;
     return std::nullopt;

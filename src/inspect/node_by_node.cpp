@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arrays/elements.hpp"
+#include "base/arrays/visit.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "player/program/passes.hpp"
 #include "tape/calls.hpp"
@@ -214,7 +215,7 @@ PlayerOptions for_single_nodes(const PlayerOptions& options) {
 
 namespace {
 Dtype widened(Dtype dtype) {
-  return is_floating(dtype) ? Dtype::float64 : dtype;
+  return is_floating(dtype) || is_block(dtype) ? Dtype::float64 : dtype;
 }
 
 Attributes widened(const Attributes& attributes) {
@@ -244,7 +245,7 @@ Array in_float64(const Array& array) {
   if (!array) return array.clone();  // clone() throws
   if (widened(array.dtype()) == array.dtype()) return Array(array);
   Array wide(Dtype::float64, array.shape());
-  convert_floats(array, wide);
+  convert_floats(is_block(array.dtype()) ? numbers_of_blocks(array) : Array(array), wide);
   return wide;
 }
 
@@ -257,6 +258,10 @@ Node in_float64(Node node, const std::vector<ValueType>& inputs) {
     return node;
   }
   node.attributes = widened(node.attributes);
+  if (node.op->name == "dequantize_blocks") {  // of numbers in float64, which have no blocks
+    node.op = builtin_ops().find("cast");
+    node.attributes.set("dtype", Dtype::float64);
+  }
   try {
     node.outputs = checked_types({{node.attributes}, *node.op, inputs, {}, node.body.get(), {}});
   } catch (Error& error) {

@@ -16,7 +16,7 @@ namespace xtape {
 
 namespace {
 Var as_float64(const Var& var) {
-  return is_floating(var.dtype()) ? cast(var, Dtype::float64) : var;
+  return is_floating(var.dtype()) || is_block(var.dtype()) ? cast(var, Dtype::float64) : var;
 }
 
 /// Records the nodes of a play, each with its shadow.

@@ -211,6 +211,7 @@ expect 0 "^blocks$" "" export run-blocks blocks
 expect 0 "^blocks-adapter$" "" export run-blocks blocks-adapter --adapter
 expect 0 "^validation_loss [0-9.]+$" "" eval run-blocks
 expect 2 "" "as Q8_0 already: --weights needs weights in float32" shadow run-blocks --weights int8
+expect 0 " einsum -> float32 " "" shadow run-blocks
 "$xtape" export "$folders/tiny" tiny-blocks --weights Q8_0 >/dev/null
 expect 0 "^run-start: step 20  validation loss" "4096 of them trained, step 0 of 20" train gpt2_lora_finetune --from tiny-blocks --out run-start "${small[@]}"
 expect 0 "^validation_loss [0-9.]+$" "" eval run-start

@@ -51,6 +51,34 @@ TEST_CASE("causes: a masked target in a definition") {
   CHECK(text.find("masked_fill [4, 1]  at loss (faulty.json, function 'loss', line 13)") != std::string::npos);
 }
 
+TEST_CASE("causes: weights in blocks, whose capsule is saved and played again") {
+  const test::Folder folder;
+  for (const bool in_weight : {false, true}) {
+    CAPTURE(in_weight);
+    Array weight(Dtype::q8_0, {3, 32});  // each block: a float16 scale and 32 integers
+    auto* words = static_cast<std::uint16_t*>(weight.data());
+    for (int i = 0; i < 3 * 17; ++i) words[i] = i % 17 != 0 ? 0x0102 : in_weight && i == 17 ? 0x7C00 : 0x3C00;
+    Tape tape;
+    const Var x = tape.input("x", {2, 32}), w = dequantize(tape.parameter("w", weight));
+    const Var y = einsum("bi,oi->bo", {x, w});
+    Array fed_x(Dtype::float32, {2, 32});
+    std::fill_n(fed_x.as<float>(), 64, in_weight ? 1.0F : 0.5F);
+    if (!in_weight) fed_x.as<float>()[32] = 3e38F;
+    Store fed;
+    fed.add("x", fed_x);
+    const std::optional<Capsule> capsule = find_failure({tape, {sum(y)}, fed, {}});
+    REQUIRE(capsule);
+    CHECK(capsule->failure.op == (in_weight ? "dequantize_blocks" : "einsum"));
+    const std::string path = folder / (in_weight ? "weight" : "input");
+    capsule->save(path);
+    const Capsule loaded = Capsule::load(path);
+    CHECK(to_string(loaded.failure) == to_string(capsule->failure));
+    const Replay again = replay(loaded);
+    CHECK(again.fails);
+    CHECK(again.same_bits);
+  }
+}
+
 TEST_CASE("causes: no literal is a cause beside another operand") {
   Tape tape;
   const Var x = tape.input("x", {2});

@@ -22,7 +22,7 @@ struct Blocks {
     std::mt19937 random(seed);
     blocks =
         rounded_to_blocks(dtype, shape, [&](std::int64_t) { return static_cast<float>(random() % 20001) / 10000 - 1; });
-    floats = numbers_of_blocks(blocks);
+    floats = decoded_blocks(blocks);
   }
 };
 

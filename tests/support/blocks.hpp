@@ -17,7 +17,7 @@ Array rounded_to_blocks(Dtype dtype, const Shape& shape, const Next& next) {
 }
 
 /// Returns the numbers of an array in blocks.
-inline Array numbers_of_blocks(const Array& blocks) {
+inline Array decoded_blocks(const Array& blocks) {
   Array floats(Dtype::float32, blocks.shape());
   const BlockFormat& format = *find_block_format(name_of(blocks.dtype()));
   format.decode(static_cast<const std::byte*>(blocks.data()), floats.as<float>(), floats.count() / format.elements);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/arrays/visit.hpp"
+#include "base/blocks/block_formats.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {
@@ -17,6 +18,16 @@ void convert_floats(const Array& from, Array& to) {
       });
     });
   });
+}
+
+Array numbers_of_blocks(const ArrayView& blocks) {
+  if (!blocks.layout().contiguous() || blocks.layout().offset != 0)
+    throw DtypeError(std::string("a part or a transpose of an array of ") + name_of(blocks.dtype()) +
+                     " has no elements: dequantize it");
+  Array numbers(Dtype::float32, blocks.shape());
+  const BlockFormat& format = *find_block_format(name_of(blocks.dtype()));
+  format.decode(static_cast<const std::byte*>(blocks.data()), numbers.as<float>(), numbers.count() / format.elements);
+  return numbers;
 }
 
 std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape) {

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "xtape/array.hpp"
 
 namespace xtape {
 
-/// Calls visit(elements), where `elements` points to the elements of an Array or ArrayView with their type.
+/// Returns the numbers of an array in blocks as float32. The view must be contiguous and begin with the first block.
+Array numbers_of_blocks(const ArrayView& blocks);
+
+/// Calls visit(elements), where `elements` points to the elements of an Array or ArrayView with their type. The
+/// elements of an array in blocks are decoded before, so they can only be read.
 template <class A, class Visit>
 decltype(auto) visit_elements(A& array, const Visit& visit) {
   switch (array.dtype()) {
@@ -28,6 +33,11 @@ decltype(auto) visit_elements(A& array, const Visit& visit) {
     default:
       break;
   }
+  if constexpr (std::is_const_v<A> || std::is_same_v<A, ArrayView>)
+    if (is_block(array.dtype())) {
+      const Array numbers = numbers_of_blocks(array);
+      return visit(numbers.as<float>());
+    }
   return visit(array.template as<bool>());
 }
 

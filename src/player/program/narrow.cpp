@@ -86,11 +86,11 @@ void rewrite(Program& program, const Record& record) {
 }
 
 /// Moves narrow elements before they are cast.
-void postpone_casts(Program& program) {
-  rewrite(program, [](const Node& node, const Vars& inputs) -> Var {
+void postpone_casts(Program& program, bool blocks) {
+  rewrite(program, [blocks](const Node& node, const Vars& inputs) -> Var {
     if (!moves(*node.op)) return {};
     const Var source = narrow_source(inputs[0]);
-    if (source.empty() || !can_move(node, inputs, source)) return {};
+    if (source.empty() || (is_block(source.dtype()) && !blocks) || !can_move(node, inputs, source)) return {};
     Vars moved = inputs;
     moved[0] = source;
     return cast(record_call(source.tape(), *node.op, moved, node.attributes)[0], node.outputs[0].dtype);
@@ -148,9 +148,9 @@ bool has_narrow(const Program& program) {
   return false;
 }
 
-void postpone_pass(Program& program) {
+void postpone_pass(Program& program, bool blocks) {
   rewrite(program, [](const Node& node, const Vars& inputs) { return scaled_later(node, inputs); });
-  postpone_casts(program);
+  postpone_casts(program, blocks);
 }
 
 void widen_pass(Program& program) {
@@ -184,10 +184,10 @@ void store_factors_pass(Program& program) {
     rewriter.close(index);
   }
   rewriter.finish();
-  postpone_casts(program);
+  postpone_casts(program, true);
 }
 
-void read_narrow_pass(Program& program) {
+void read_narrow_pass(Program& program, bool blocks) {
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
     Node& node = editable(program.tape, index);
@@ -195,7 +195,7 @@ void read_narrow_pass(Program& program) {
     for (const int input : dtypes.widens)
       if (const auto k = static_cast<std::size_t>(input); k < node.inputs.size())
         if (const ValueId id = before_widening(program, node.inputs[k]);
-            dtypes.blocks || !is_block(program.type(id).dtype))
+            (blocks && dtypes.blocks) || !is_block(program.type(id).dtype))
           node.inputs[k] = id;
     rewriter.keep(index);
   }

@@ -62,7 +62,8 @@ Program fused(const Tape& tape, const Vars& outputs, const PlayerOptions& option
 Program lowered(Program program, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   const bool narrow = has_narrow(program);
-  if (narrow && applies_rules(passes)) postpone_pass(program);
+  const bool blocks = passes.elementwise;  // the nodes of other programs are played one by one
+  if (narrow && applies_rules(passes)) postpone_pass(program, blocks);
   if (narrow) widen_pass(program);
   if (passes.fold) fold_pass(program);
   if (passes.common) common_pass(program);
@@ -71,7 +72,7 @@ Program lowered(Program program, const PlayerOptions& options) {
   // Other processors do not round factors, or their matrix unit reads only float32.
   const bool rounds = options.precision == Precision::bf16 && instruction_set() == InstructionSet::avx512_bf16;
   if (applies_rules(passes) && rounds) store_factors_pass(program);
-  if (applies_rules(passes) && (narrow || rounds)) read_narrow_pass(program);
+  if (applies_rules(passes) && (narrow || rounds)) read_narrow_pass(program, blocks);
   if (passes.elementwise) elementwise_pass(program);
   program.compact();
   return program;

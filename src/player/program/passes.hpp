@@ -39,7 +39,8 @@ bool repeat_steps_pass(Program& program, RepeatSteps which);
 /// do.
 bool has_narrow(const Program& program);
 /// Moves elements of storage dtypes before casting them, and scales results instead of operands (Op::Algebra::scaled).
-void postpone_pass(Program& program);
+/// `blocks` says whether it moves blocks, too: the views of blocks that it makes cannot be played one by one.
+void postpone_pass(Program& program, bool blocks);
 /// Casts inputs of storage dtypes to the dtypes of kernels, and casts the results back.
 void widen_pass(Program& program);
 
@@ -61,8 +62,9 @@ void accumulate_pass(Program& program);
 /// This halves the memory of the values. The results keep their bits, except for products that are too small to round
 /// their factors.
 void store_factors_pass(Program& program);
-/// Drops casts before inputs that kernels widen themselves (Lowering::Dtypes::widens).
-void read_narrow_pass(Program& program);
+/// Drops casts before inputs that kernels widen themselves (Lowering::Dtypes::widens). `blocks` is that of
+/// postpone_pass.
+void read_narrow_pass(Program& program, bool blocks);
 
 /// Fuses elementwise ops of one shape into ops that run tile by tile.
 void elementwise_pass(Program& program);
