@@ -95,7 +95,8 @@ class Run {
   const std::string& directory() const;
   const Recipe& recipe() const;
   Model& model();
-  /// For pairs, the tokenizer of the targets. Throws Error for images and arrays, which have no tokenizer.
+  /// For pairs, the tokenizer of the targets. Throws Error if the run has none: for images, and for arrays
+  /// unless the recipe names one.
   const Tokenizer& tokenizer() const;
   const Tokenizer& source_tokenizer() const;  ///< For pairs, the tokenizer of the sources. Otherwise the same.
   const std::vector<std::string>& labels()
@@ -139,8 +140,12 @@ class Run {
   /// b, heads, queries, keys]. Throws Error if there is no such function, a result has another form, or the text is
   /// empty.
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target = {});
-  /// Writes the model like xtape::save_hugging_face, with the other files of the folder that the run started from.
-  void save_hugging_face(const std::string& folder, std::optional<Dtype> weights = std::nullopt) const;
+  /// Writes the model like xtape::save_hugging_face, with the other files of the folder that the run started from, and
+  /// the run's tokenizer. If the definition has no entry "hugging_face", or another program would not compute the same,
+  /// writes a folder with definition.json, which only xtape reads. Leaves out frozen weights that only the losses read,
+  /// such as those of a teacher, unless the folder has the definition. Returns sentences about all this.
+  std::vector<std::string> save_hugging_face(const std::string& folder,
+                                             std::optional<Dtype> weights = std::nullopt) const;
   /// Writes the run's adapters like xtape::save_adapter. The default of `base` is the folder that the run started from.
   /// Reads the adapters back on top of this folder. Returns false if the folder no longer exists. The adapters are then
   /// not read back. Throws FileError if a file cannot be written, if the run did not start from a folder, or if the

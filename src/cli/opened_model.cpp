@@ -48,16 +48,12 @@ OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& ch
   });
 }
 
-/// Throws WrongInput if the model of the run does not support this use.
-void OpenedModel::check(Use use, const std::string& path) const {
-  using train::Task;
-  const train::DataKind& kind = train::kind_of(run_->recipe().data);
-  if (use == Use::pairs && kind.task != Task::translations)
-    throw WrongInput(path + " is a run on data of kind '" + kind.name + "': it was not trained to translate");
-  if (use == Use::texts && kind.task == Task::translations)
-    throw WrongInput(path + " is a run on sentence pairs: use xtape translate");
-  if (use == Use::texts && kind.task != Task::texts)
-    throw WrongInput(path + " is a run on " + kind.title + ": it was not trained to continue texts");
+void OpenedModel::check(Use use, const std::string& path) {
+  try {
+    use == Use::texts ? train::check_continues(model(), tokenizer()) : train::check_translates(model(), tokenizer());
+  } catch (const Error& error) {
+    throw WrongInput(path + ": " + error.what());
+  }
 }
 
 void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArguments& inference, std::int64_t threads) {
@@ -73,25 +69,17 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);
   if (!inference.bits.empty()) playing.bits = bits_named(inference.bits);
   model_->set_player_options(16, playing);
-  const std::vector<FunctionInput>& inputs = model_->signature("logits").inputs;
-  const bool translates = std::ranges::any_of(inputs, [](const FunctionInput& each) { return each.name == "source"; });
-  if (translates != (use == Use::pairs))
-    throw WrongInput(folder.path + (translates ? " has a model that translates: use xtape translate"
-                                               : " has a model that continues texts: use xtape generate"));
   tokenizers_.source = load_tokenizer(folder.path);
-  tokenizers_.target = translates ? load_target_tokenizer(folder.path) : tokenizers_.source;
-  if (!translates) return;
-  if (tokenizers_.target->start() < 0 || tokenizers_.target->ends().empty())
-    throw WrongInput(folder.path +
-                     " has no start or end token for targets: config.json needs \"decoder_start_token_id\" and "
-                     "\"eos_token_id\"");
+  tokenizers_.target = use == Use::pairs ? load_target_tokenizer(folder.path) : tokenizers_.source;
+  check(use, folder.path);
+  if (use == Use::texts) return;
   searcher_.emplace(*model_);
 }
 
 std::int64_t OpenedModel::context() {
-  if (run_) return run_->columns();
+  if (run_ && run_->recipe().data.has_tokens()) return run_->columns();
   for (const char* name : {"max_positions", "n_positions"})
-    if (model_->hyper().has(name)) return model_->hyper().integer(name);
+    if (model().hyper().has(name)) return model().hyper().integer(name);
   return 1024;  // for models without a maximum position
 }
 

@@ -57,7 +57,7 @@ class OpenedModel {
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
 
  private:
-  void check(Use use, const std::string& path) const;
+  void check(Use use, const std::string& path);
   void open(Use use, const ModelFolder& folder, const InferenceArguments& inference, std::int64_t threads);
   std::string folder_;  // "" for a run
   std::optional<Run> run_;

@@ -48,7 +48,7 @@ holds "lines have probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
 expect 2 "" "reversed is not a run on a table with one text and one label per row" classify reversed
 expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
 holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
-expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
+expect 2 "" "classes: logits.tokens. is .1, 2. for tokens .1, 2., and only .1, 2, vocabulary. continues texts" generate classes --prompt a --tokens 1
 printf 'English\tthe dog\n\nein haus\n' | "$xtape" predict classes >out 2>err
 holds "predictions of texts, with targets or without" [ "$(cut -f 1 out | tr '\n' ' ')" = "label English $(sed -n 3p out | cut -f 1) German " ]
 holds "classify and predict agree" [ "$(tail -n 1 out)" = "$("$xtape" classify classes <<<'ein haus')" ]
@@ -66,7 +66,7 @@ expect 2 "" "standard input, line 3: a line must be a word, or have 2 fields, no
 holds "a document begins a sentence" [ "$(printf 'the\ncan\n-DOCSTART- O\nwe\ncan' | "$xtape" predict tagged | tr '\t\n' ' /')" = "the O/can N//we O/can V//" ]
 expect 2 "" "standard input, line 2: 'New.York' must be one word" predict tagged <<<$'the\nNew\u00a0York'
 expect 2 "" "standard input, line 2: the text is not UTF-8" predict tagged <<<$'the\n\xff'
-expect 2 "" "is a run on tags: it was not trained to continue texts" generate tagged --prompt a --tokens 1
+expect 2 "" "tagged: logits.tokens. is .1, 2, [0-9]. for .* the tokenizer has [0-9]+ tokens$" generate tagged --prompt a --tokens 1
 expect 2 "" "tagged is not a run on a table with one text and one label per row: use xtape predict" classify tagged <<<'we can'
 
 printf ' \thund\n' | cat labelled.tsv - >unlabelled.tsv
@@ -108,7 +108,7 @@ expect 2 "" "halved is a run on images: name the files" classify halved
 printf 'P5 2 1 255\nab' >wide.pgm
 expect 2 "" "wide.pgm, prepared as the run's recipe says, has 1 channel of 1 x 2 .height x width., and the model reads 1 channel of 4 x 4" classify halved wide.pgm
 expect 2 "" "classes is not a run on images: it reads lines" classify classes halves/left/1.pgm
-expect 2 "" "is a run on images" generate halved --prompt a --tokens 1
+expect 2 "" "this run has no tokenizer: its data is images" generate halved --prompt a --tokens 1
 
 # Numbers: predictions for tables with and without the target, in any order of the columns.
 for i in $(seq 60); do echo "$((i % 7)),$((i % 5)),$((2 * (i % 7) - i % 5))"; done | sed '1i a,b,y' >numbers.csv
@@ -117,6 +117,9 @@ expect 0 "^fitted: step [0-9]+ " "step" train "$recipes/regression.json" --out f
 printf 'b\ta\n\n4\t3\n0\t4\n' >rows.tsv
 expect 0 "^y$" "" predict fitted rows.tsv
 holds "a prediction for each row, by the names of columns" cmp -s whole out
+expect 0 "^y	y.std$" "^note: all samples are equal" predict fitted rows.tsv --mode train --samples 3
+expect 2 "" "--samples needs --mode train" predict fitted rows.tsv --samples 3
+expect 2 "" "tagged labels words$" predict tagged --mode train
 expect 2 "" "line 5: column 'a': 'x' is not a finite number" predict fitted <(cat rows.tsv; printf '1\tx\n')
 expect 0 "^fitted: [0-9]+ functions" "" check fitted
 python3 -c "

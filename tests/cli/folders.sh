@@ -30,8 +30,10 @@ expect 0 "^merged8$" "" export adapted merged8 --weights int8
 sed '/"export"/d; s/else none)",$/else none)"/' "$source/models/gpt2_lora.json" >unmerged.json
 expect 0 "^unmerged: step 1 " "step 0 of 1" train gpt2_lora_finetune --from "$folders/half" --out unmerged "${small[@]}" --set steps=1 \
   --set definition="$PWD/unmerged.json"
-expect 2 "" "unexpected: transformer.h.0.attn.c_attn.lora_A" export unmerged surplus
-holds "a refused export leaves nothing" [ ! -e surplus -a ! -e surplus.writing ]
+expect 0 "^surplus$" "unexpected: transformer.h.0.attn.c_attn.lora_A" export unmerged surplus
+holds "a folder that transformers would misread has its definition" grep -q '"model_type": "xtape"' surplus/config.json
+expect 2 "" "folder already exists" export unmerged folder
+holds "an export leaves nothing else" [ ! -e surplus.writing ]
 expect 2 "" "missing: h.0.attn.c_attn.lora_A" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
 expect 2 "" "excludes|--resume" train run --from folder --resume
 expect 0 "^again$" "" export "$folders/untied" again
@@ -91,7 +93,7 @@ holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/confi
 holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
 mkdir queries && cp "$source"/tests/golden/data/qwen3/{config.json,model.safetensors} "$llama"/nested/tokenizer* queries
 expect 0 "^a stitch in time" "" generate queries --prompt "a stitch in time" --tokens 5 --temperature 0
-expect 2 "" "has a model that continues texts: use xtape generate" translate "$llama/flat"
+expect 2 "" "flat: the model has logits.tokens., and only logits.source, tokens. translates: use xtape generate" translate "$llama/flat"
 mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
 expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json does not know.*: 'sliding_window'$" show odd
 rm odd/tokenizer.model
@@ -233,7 +235,7 @@ holds "training changes the translations" [ "$(translations run-t5)" = "$(cat pa
 expect 0 "^trained-t5$" "" export run-t5 trained-t5
 holds "what is exported translates as the run does" same "$(translations run-t5)" "$(translations trained-t5)"
 holds "with its tokenizer" cmp -s trained-t5/spiece.model "$t5/relu/spiece.model"
-expect 2 "" "has a model that translates: use xtape translate" generate "$t5/relu" --prompt a --tokens 1
+expect 2 "" "relu: the model translates: use xtape translate" generate "$t5/relu" --prompt a --tokens 1
 expect 0 "^[0-9 ]+$" "" tokenize "$t5/relu" <<<"translate"
 expect 0 "^gated-again$" "" export "$t5/gated" gated-again
 

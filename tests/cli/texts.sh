@@ -35,9 +35,44 @@ holds "the first sample is what one would be" same "$one" "$(head -c "$(wc -c <<
 
 # An exported folder of the same model.
 expect 0 "^folder$" "" export run folder
-cp "$vocabulary/vocab.json" "$vocabulary/merges.txt" folder
+holds "the folder has the run's tokenizer" [ -s folder/vocab.json -a -s folder/merges.txt ]
 expect 0 "^the rain in spain, näh.$" "" generate folder --prompt "the rain" "${greedy[@]}"
 expect 2 "" "needs a run: folder is a model folder" generate folder --prompt a --tokens 1 --checkpoint best
+
+# A folder that has its definition, because transformers has no such model: xtape reads it as the run.
+small=(--set data.text=words.txt --set steps=2 --set schedule.warmup=1 --set evaluate_every=2)
+expect 0 "^own: step 2 " "step 2 of 2" train "$source/models/recipes/shakespeare_lstm.json" --out own "${small[@]}" --set hyper.width=8
+expect 0 "^own_folder$" "^note: only xtape reads this folder, .* has no entry \"hugging_face\"" export own own_folder
+holds "the folder generates as the run" same "$("$xtape" generate own --prompt "the rain" "${drawn[@]}")" \
+  "$("$xtape" generate own_folder --prompt "the rain" "${drawn[@]}")"
+
+# A teacher is frozen, and only the loss reads it: an export has the rest.
+cat >taught.json <<END
+{"xtape": 2, "name": "taught", "extends": "$source/models/gpt2.json",
+ "model": {"modules": {"teacher": {"block": "embedding", "rows": "vocab_size", "width": "n_embd"}},
+  "functions": {"loss": {"inputs": {"tokens": "int [b, t]", "targets": "int [b, t]"},
+   "do": ["x = mean(square(wte(tokens) - teacher(tokens)))"], "result": "x + mean(square(logits(tokens)))"}}}}
+END
+expect 0 "^taught: step 2 " "of them trained, step 0 of 2" train "$source/models/recipes/shakespeare_char.json" --out taught "${small[@]}" \
+  --set definition=taught.json --set hyper.bias=true --set hyper.n_embd=32 --set hyper.n_layer=1 --set hyper.n_head=2 \
+  --set 'start={"from": "'"$PWD"'/run", "take": "wte.weight", "into": "teacher.weight"}' --set 'frozen="teacher.*"' \
+  --set "tokenizer={\"kind\": \"gpt2\", \"vocab\": \"$vocabulary/vocab.json\", \"merges\": \"$vocabulary/merges.txt\"}"
+expect 0 "^taught_folder$" "^note: left out, because only the loss reads them and they are frozen: 1 weight .teacher.weight.$" export taught taught_folder
+holds "the teacher is not in the folder" [ "$(grep -ac teacher taught_folder/model.safetensors)" = 0 ]
+holds "the folder without the teacher generates as the run" same "$("$xtape" generate taught --prompt "the rain" "${drawn[@]}")" \
+  "$("$xtape" generate taught_folder --prompt "the rain" "${drawn[@]}")"
+
+# A language model of the texts of a table.
+cat >rows.json <<END
+{"xtape": 2, "name": "rows", "extends": "$source/models/gpt2.json",
+ "model": {"functions": {"loss": {"inputs": {"tokens": "int [b, t]", "label": "int [b]"},
+   "do": ["made = logits(tokens)"], "result": "cross_entropy(made[:, :-1], tokens[:, 1:])"}}}}
+END
+yes $'a\tthe rain\nb\tin spain' | head -n 40 >rows.tsv
+expect 0 "^rows: step 2 " "step 2 of 2" train "$source/models/recipes/classify_texts.json" --out rows --set definition=rows.json \
+  --set data.table=rows.tsv --set epochs=null --set steps=2 \
+  --set 'hyper={"vocab_size": {"from": "vocabulary"}, "n_positions": 16, "n_embd": 8, "n_layer": 1, "n_head": 1}'
+expect 0 "^the" "" generate rows --prompt "the" --tokens 2
 
 # Perplexity of a text.
 head -n 40 words.txt >text.txt

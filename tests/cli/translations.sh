@@ -44,7 +44,13 @@ expect 0 "^$" "" translate run <<<""
 expect 2 "" "needs a --beam of at least that, not 1" translate run --n-best 2 <<<"dois"
 expect 2 "" "is not a run" translate none <<<"dois"
 
-expect 2 "" "is a run on sentence pairs: use xtape translate" generate run --prompt dois --tokens 3
+expect 2 "" "run: the model translates: use xtape translate" generate run --prompt dois --tokens 3
+
+# A folder with two tokenizers.
+expect 0 "^pairs_folder$" "^note: only xtape reads this folder" export run pairs_folder
+holds "the folder translates as the run" same "$("$xtape" translate run --beam 1 --max-length 12 <source 2>/dev/null)" \
+  "$("$xtape" translate pairs_folder --beam 1 --max-length 12 <source 2>/dev/null)"
+expect 2 "" "pairs_folder: the model translates: use xtape translate" generate pairs_folder --prompt dois --tokens 3
 
 # Ctrl-C while the program waits for input.
 mkfifo lines

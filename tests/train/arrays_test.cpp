@@ -47,7 +47,8 @@ TEST_CASE("a recipe trains a perceptron on a CSV file") {
   // The loss is the mean over all rows, whatever the batches.
   Run other = Run::open(directory / "run", {Setting::parse("batch.size=7")}, CheckpointChoice::parse("best"));
   CHECK(other.evaluate().loss == doctest::Approx(evaluation.loss).epsilon(1e-5));
-  CHECK_THROWS_WITH_AS(best.tokenizer(), "this run's data is arrays: the run has no tokenizer", Error);
+  CHECK_THROWS_WITH_AS(best.tokenizer(), "this run has no tokenizer: its data is arrays, and its recipe names none",
+                       Error);
 }
 
 TEST_CASE("training on arrays resumes with the same bits") {

@@ -119,7 +119,7 @@ TEST_CASE("a run on text attends to the tokens before") {
   CHECK(all[0].queries.tokens == Strings{"c", " ", "a"});
   CHECK(all[0].keys.tokens == Strings{"c", " ", "a"});
   CHECK(checked_rows(all[0]) == 2 * 2 * 3);
-  CHECK_THROWS_WITH_AS(run.attention("c a", "b"), doctest::Contains("not sentence pairs"), Error);
+  CHECK_THROWS_WITH_AS(run.attention("c a", "b"), doctest::Contains("it has no target"), Error);
   CHECK_THROWS_WITH_AS(run.attention(""), doctest::Contains("the text is empty"), Error);
 }
 

@@ -103,7 +103,8 @@ TEST_CASE("a run on images learns, and resumes with the same bits") {
   const Evaluation evaluation = opened.evaluate();
   CHECK(evaluation.tokens == 12);
   CHECK(*evaluation.accuracy == 1);
-  CHECK_THROWS_WITH_AS(opened.tokenizer(), "this run's data is images: the run has no tokenizer", Error);
+  CHECK_THROWS_WITH_AS(opened.tokenizer(), "this run has no tokenizer: its data is images, and its recipe names none",
+                       Error);
   CHECK_THROWS_WITH_AS(opened.evaluate(true), doctest::Contains("no test split"), Error);
 }
 

@@ -120,7 +120,8 @@ void write(const ExportArguments& arguments) {
   } else {
     const Run run = open_run(arguments.source, arguments.checkpoint);
     if (!arguments.adapter)
-      run.save_hugging_face(arguments.target, weights);
+      for (const std::string& note : run.save_hugging_face(arguments.target, weights))
+        std::cerr << "note: " << note << '\n';
     else if (!run.save_adapter(arguments.target, arguments.base))
       std::cerr << "warning: " << run.recipe().from
                 << " is gone, so that the adapters were not read back on top of it\n";

@@ -24,7 +24,17 @@ struct PredictArguments {
   std::string checkpoint = "last";
   std::int64_t max_line = 0;
   std::vector<std::string> files;
+  std::string mode = "eval";
+  std::optional<std::int64_t> samples;
+  std::uint64_t seed = 0;
 };
+
+constexpr std::int64_t usual_samples = 30;
+
+/// The number of rows to read before they are played. Samples of a row must not depend on the rows read with it.
+std::size_t at_once(const train::RowPredictor& predictor) {
+  return predictor.is_sampled() ? 1 : rows_at_once;
+}
 
 /// Reads rows in parts. For arrays, each part begins with the header.
 void predict_rows(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
@@ -33,18 +43,18 @@ void predict_rows(const train::RowPredictor& predictor, const Recipe::Data& data
              header = arrays ? data.csv.header : data.table.skip_lines > 0;
   const std::size_t heading = arrays && header ? 1 : 0;  // the rows with which a part begins
   std::size_t passed = 0;                                // the lines before the first row
-  std::vector<std::string> read = lines.next(header ? 1 : rows_at_once);
+  std::vector<std::string> read = lines.next(header ? 1 : at_once(predictor));
   for (; heading > 0 && !read.empty() && is_blank(read[0]); read = lines.next(1)) ++passed;
   if (read.empty() && header) throw WrongInput(file + " has no lines");
   if (read.empty()) return;
   FieldReader reader = as_wrong_input([&] { return predictor.reader(file, read[0]); });
   if (header && !arrays) {
     ++passed;
-    read = lines.next(rows_at_once);
+    read = lines.next(at_once(predictor));
   }
   reader.skip(passed);
   std::vector<FieldRow> part;
-  for (bool checked = heading == 0; !read.empty(); read = lines.next(rows_at_once)) {
+  for (bool checked = heading == 0; !read.empty(); read = lines.next(at_once(predictor))) {
     for (const std::string& line : read)
       if (std::optional<FieldRow> row = reader.add(line)) part.push_back(std::move(*row));
     if (part.size() > heading) {
@@ -119,11 +129,7 @@ void predict_arrays(const train::RowPredictor& predictor, const std::string& fil
   }
 }
 
-void predict(const PredictArguments& arguments) {
-  require_readable(arguments.files);
-  Run run = open_run(arguments.run, arguments.checkpoint);
-  catch_interrupt();
-  const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
+void predict_from(const PredictArguments& arguments, Run& run, const train::RowPredictor& predictor) {
   PredictionPrinter printer(predictor, true);
   const Recipe::Data& data = run.recipe().data;
   const Task task = train::kind_of(data).task;
@@ -134,16 +140,31 @@ void predict(const PredictArguments& arguments) {
     return predict_arrays(predictor, file, printer);
   if (task == Task::arrays && data.inputs.empty())
     throw WrongInput(arguments.run + " is a run on arrays without names of columns: give a file of arrays");
-  const auto predict_from = [&](InputLines& lines) {
+  const auto predict_lines = [&](InputLines& lines) {
     if (task == Task::words) return predict_tags(predictor, data, lines, file);
     predict_rows(predictor, data, lines, file, printer);
   };
   if (arguments.files.empty()) {
     InputLines lines(arguments.max_line);
-    return predict_from(lines);
+    return predict_lines(lines);
   }
   InputLines lines(file, arguments.max_line);
-  predict_from(lines);
+  predict_lines(lines);
+}
+
+void predict(const PredictArguments& arguments) {
+  const bool sampled = arguments.mode == "train";
+  if (!sampled && arguments.samples) throw WrongInput("--samples needs --mode train: in mode eval, all are equal");
+  require_readable(arguments.files);
+  Run run = open_run(arguments.run, arguments.checkpoint);
+  if (sampled && train::kind_of(run.recipe().data).task == Task::words)
+    throw WrongInput("--mode train is for numbers and labels of rows: " + arguments.run + " labels words");
+  catch_interrupt();
+  const train::PredictSamples samples{sampled ? arguments.samples.value_or(usual_samples) : 0, arguments.seed};
+  const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run, samples); });
+  predict_from(arguments, run, predictor);
+  if (sampled && !predictor.varies())
+    std::cerr << "note: all samples are equal: nothing random, such as dropout, changes a prediction in mode train\n";
 }
 
 }  // namespace
@@ -160,6 +181,16 @@ void add_predict(CLI::App& program) {
       "a run on images: PNG or PNM files");
   add_checkpoint(*command, arguments->checkpoint);
   add_max_line(*command, arguments->max_line);
+  command
+      ->add_option("--mode", arguments->mode,
+                   "eval, or train: with dropout, for the mean and the standard deviation of samples")
+      ->check(CLI::IsMember({"eval", "train"}))
+      ->capture_default_str();
+  command
+      ->add_option("--samples", arguments->samples,
+                   "With --mode train: the number of samples for each row (default: 30)")
+      ->check(CLI::Range(std::int64_t{2}, train::most_samples));
+  command->add_option("--seed", arguments->seed, "With --mode train: the seed of the samples")->capture_default_str();
   command->callback([arguments] { predict(*arguments); });
 }
 

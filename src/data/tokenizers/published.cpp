@@ -269,6 +269,9 @@ std::string unnamed_piece(std::int32_t token) {
 }
 
 std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool target) {
+  if (const std::string own = path_in(folder, target ? target_tokenizer_folder : source_tokenizer_folder);
+      is_folder(own))
+    return published_tokenizer(own, target);
   const auto path = [&](const char* name) { return folder + "/" + name; };
   const auto has = [&](const char* name) { return path_exists(path(name)); };
   const bool model = has("tokenizer.model"), spiece = has("spiece.model"),

@@ -97,4 +97,13 @@ std::string unnamed_piece(std::int32_t token);
 /// decoder produces. Such a text starts with the decoder's start token.
 std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool target);
 
+/// The folders of the two tokenizers of a translating model, inside that of the model, if they differ.
+inline constexpr const char* source_tokenizer_folder = "source_tokenizer";
+inline constexpr const char* target_tokenizer_folder = "target_tokenizer";
+
+/// Writes the files of a tokenizer to a folder, from which load_tokenizer and transformers read the same tokens, apart
+/// from those of special tokens in a text: tokenizer.json, tokenizer.model, or vocab.json and merges.txt, and
+/// tokenizer_config.json. With `begins`, prompts begin with the start token. Throws FileError.
+void save_published(const Tokenizer& tokenizer, const std::string& folder, bool begins);
+
 }  // namespace xtape

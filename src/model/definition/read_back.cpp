@@ -189,10 +189,25 @@ Model opened(const Model& model, const std::string& folder, const std::string& d
 }
 }  // namespace
 
+std::optional<std::set<std::string>> weights_read_by(const Model& model, const std::string& function) {
+  for (const Trial& trial : trials) {
+    try {
+      Tape tape(Mode::eval);
+      model.record(tape, function, model.inputs(tape, function, sizes_of(model, function, trial.length)));
+      std::set<std::string> names;
+      for (std::size_t i = 0; i < tape.size(); ++i)
+        if (tape.node(i).op == &parameter_op()) names.insert(tape.node(i).name);
+      return names;
+    } catch (const Error&) {  // the function may need other sizes
+    }
+  }
+  return std::nullopt;
+}
+
 Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type,
                 const std::string& base) {
-  const std::string refused = "'" + name + "' is not written, because read back " +
-                              (base.empty() ? "" : "on '" + base + "' ") + "it is not model '" + model.name() + "': ";
+  const std::string differs =
+      "read back " + (base.empty() ? "" : "on '" + base + "' ") + "it is not model '" + model.name() + "': ";
   try {
     Model again =
         base.empty() ? opened(model, folder, model_type, "") : opened(model, base, model_type + adapter_suffix, folder);
@@ -205,7 +220,7 @@ Model read_back(const Model& model, const std::string& folder, const std::string
     }
     return again;
   } catch (const Error& error) {
-    throw FileError(refused + replaced(error.what(), folder, name));
+    throw NotReadBack("'" + name + "' is not written, because ", differs + replaced(error.what(), folder, name));
   }
 }
 

@@ -1,14 +1,23 @@
 /// Checks that a written folder contains the model from which it was written.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 
+#include "xtape/error.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {
 
+/// A written folder does not contain the model.
+struct NotReadBack : FileError {
+  NotReadBack(const std::string& refused, const std::string& because) : FileError(refused + because), why(because) {}
+  std::string why;
+};
+
 /// Opens the folder as any other program would and returns its model. Uses the definition named `model_type`, or the
-/// definition of `model` if there is none. Throws FileError if the weights of the folder do not match the definition,
+/// definition of `model` if there is none. Throws NotReadBack if the weights of the folder do not match the definition,
 /// or if the two models have different logits on random tokens. The message says what differs and calls the folder
 /// `name`. If the model has no function `logits`, compares the first function that can be played on random inputs
 /// instead. If no function can be played, compares the weights. If `base` is not empty, the folder contains adapters,
@@ -16,5 +25,9 @@ namespace xtape::model {
 /// of `base` lead to another computation than those of `model`.
 Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type,
                 const std::string& base = "");
+
+/// Returns the names of the weights that a function reads in mode eval, or nothing if it cannot be recorded for any
+/// sizes that are tried.
+std::optional<std::set<std::string>> weights_read_by(const Model& model, const std::string& function);
 
 }  // namespace xtape::model

@@ -201,7 +201,7 @@ const std::vector<std::string>& side_files() {
 
 std::vector<std::string> unread_files(const std::string& folder) {
   std::vector<std::string> read = side_files();
-  read.emplace_back(config_file);
+  read.insert(read.end(), {config_file, definition_file});
   if (path_exists(path_in(folder, adapter_config_file)))  // there is a warning of its own for adapters
     read.insert(read.end(), {adapter_config_file, adapter_weights_file});
   if (has_weights(folder))

@@ -16,6 +16,12 @@ namespace xtape::model {
 
 inline constexpr const char* config_file = "config.json";
 
+// Folders whose "model_type" is this have their definition in a file, and its weights under their own names. Only xtape
+// reads them.
+
+inline constexpr const char* own_type = "xtape";
+inline constexpr const char* definition_file = "definition.json";
+
 /// Reads the config of `folder`. Throws FileError if the folder has no config, and DefinitionError if the config is not
 /// a JSON object.
 JsonNode read_config(const std::string& folder);
@@ -31,6 +37,18 @@ std::shared_ptr<const Definition> mapped_definition(const Model& model);
 /// moves the file `config` last. If `fill` throws, nothing changes.
 void write_files(const std::string& folder, const std::string& config,
                  const std::function<void(const std::string& beside)>& fill);
+
+/// What a folder is to have besides the model.
+struct FolderOptions {
+  std::string like = {};                        ///< See save_hugging_face.
+  std::optional<Dtype> weights = std::nullopt;  ///< See save_hugging_face.
+  std::vector<std::string> left_out = {};       ///< Weights that are not written if the definition has a mapping.
+  /// Adds files. `beside` is the folder, complete but not in its place.
+  std::function<void(const std::string& beside)> add = {};
+};
+/// Like save_hugging_face. But if the definition has no mapping, or the folder would not hold the model, writes a
+/// folder that has its definition, and returns why transformers cannot read it. Otherwise returns "".
+std::string save_folder(const Model& model, const std::string& folder, const FolderOptions& options);
 
 /// Returns the names of the files that a folder may have besides its config and its weights.
 const std::vector<std::string>& side_files();

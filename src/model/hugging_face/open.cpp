@@ -84,7 +84,8 @@ bool mentions(const model::Expression& expression, const std::string& name) {
 
 /// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on a
 /// hyper-parameter that the caller sets, ignores the config's setting. The default then follows the caller's value.
-Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
+Overrides overrides_of(const model::Definition& definition, const HuggingFaceMapping& mapping, const JsonNode& config,
+                       const Overrides& given) {
   std::set<std::string> callers;
   for (const auto& own : given) callers.insert(own.first);
   for (std::size_t before = callers.size() + 1; before != callers.size();) {  // repeats until no name is added
@@ -96,7 +97,7 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
         callers.insert(parameter.name);
   }
   Overrides overrides;
-  for (const auto& setting : definition.hugging_face->settings)
+  for (const auto& setting : mapping.settings)
     if (callers.count(setting.hyper) == 0) read_setting(config, setting, definition.file, overrides);
   overrides.insert(overrides.end(), given.begin(), given.end());
   return overrides;
@@ -129,13 +130,27 @@ std::string definition_of_adapters(const std::string& path) {
   }
 }
 
+bool is_own(const JsonNode& config) {
+  return config.at("model_type").text() == model::own_type;
+}
+
+/// The mapping of folders that have their definition: weights and hyper-parameters are as in the definition.
+HuggingFaceMapping own_mapping() {
+  HuggingFaceMapping mapping;
+  mapping.model_type = model::own_type;
+  mapping.ignored = {"*"};
+  return mapping;
+}
+
 /// Returns the path of the definition for a folder. If `given` is not empty, this is the definition `given`. Otherwise
-/// the config determines the definition: its model_type names a definition, whose mapping may name another definition
-/// for the config's architecture. If `with_adapters`, the definition that adds adapters to the determined definition is
-/// used instead.
-std::string definition_for(const JsonNode& config, const std::string& given, bool with_adapters) {
+/// the folder has the definition, or its config determines it: model_type names a definition, whose mapping may name
+/// another definition for the config's architecture. If `with_adapters`, the definition that adds adapters to the
+/// determined definition is used instead.
+std::string definition_for(const std::string& folder, const JsonNode& config, const std::string& given,
+                           bool with_adapters) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);
+  if (is_own(config)) return path_in(folder, model::definition_file);
   std::string path;
   try {
     if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
@@ -173,12 +188,14 @@ struct Folder {
   std::string path;  ///< The definition's file. If there is a text, the name of the text in errors.
   std::string text;  ///< The definition's text. If empty, the file `path` contains the text.
   std::shared_ptr<const model::Definition> definition;
+  HuggingFaceMapping own;       ///< The mapping of a folder that has its definition.
   Adapters adapters = nullptr;  ///< Null if there are no adapters.
 
   Folder(const std::string& folder, const std::string& given, const Adapters& with = nullptr)
       : config(model::read_config(folder)),
-        path(definition_for(config, given, with != nullptr)),
+        path(definition_for(folder, config, given, with != nullptr)),
         definition(model::read_definition(path)),
+        own(own_mapping()),
         adapters(with) {
     check();
   }
@@ -187,17 +204,18 @@ struct Folder {
         path(name),
         text(definition_text),
         definition(model::parse_definition(text, path)),
+        own(own_mapping()),
         adapters(with) {
     check();
   }
-  const HuggingFaceMapping& mapping() const { return *definition->hugging_face; }
+  const HuggingFaceMapping& mapping() const { return is_own(config) ? own : *definition->hugging_face; }
   Model model(const ModelOptions& options) const {
     return text.empty() ? Model::load(path, options) : Model::parse(text, options, path);
   }
 
  private:
   void check() const {
-    if (!definition->hugging_face)
+    if (!is_own(config) && !definition->hugging_face)
       throw DefinitionError(path + " has no entry \"hugging_face\": " + config.file() + " cannot be read with it");
     check_config(mapping(), config, path);
     if (adapters && !mapping().adapter)
@@ -247,7 +265,7 @@ std::optional<Dtype> narrow_storage(const std::vector<ArrayFile>& files) {
 Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
                  const std::vector<std::string>& initialise, std::vector<std::string>* skipped = nullptr) {
   ModelOptions chosen = options;
-  chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
+  chosen.hyper = overrides_of(*opened.definition, opened.mapping(), opened.config, options.hyper);
   chosen.initialise = options.initialise && !initialise.empty();
   if (!options.initialise && !model::has_weights(folder) && !opened.adapters) return opened.model(chosen);
   const std::vector<ArrayFile> files = model::weight_files(folder);

@@ -5,6 +5,7 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "base/messages/wording.hpp"
 #include "model/definition/definition.hpp"
 #include "model/definition/read_back.hpp"
 #include "model/hugging_face/folder.hpp"
@@ -99,17 +100,8 @@ void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, con
   model::set_key(config, key, word_for(setting, value, model));
 }
 
-Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
-  const std::string& architecture = mapping.architecture(model.name());
-  for (const auto& [hyper, value] : mapping.fixed)
-    if (json_of(model.hyper().at(hyper)) != value)
-      throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " + to_string(model.hyper().at(hyper)) +
-                            ", but a " + architecture + " supports only " + value.dump() +
-                            ": it cannot be saved as one");
-  config["architectures"] = {architecture};
-  config["model_type"] = mapping.model_type;
-  for (const auto& setting : mapping.settings) write_setting(config, setting, model);
-  for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
+/// Sets the keys of a config that tell how the weights are stored.
+Json with_dtype(const Model& model, Json config) {
   // `torch_dtype` is the older name of `dtype`. If both were present, a loader might read either of them.
   config.erase("torch_dtype");
   const auto stored_as = [&](Dtype dtype) {
@@ -124,6 +116,20 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
     if (!config.contains("quantization_config") && stored_as(dtype))
       config["quantization_config"] = {{"quant_method", "xtape"}, {"weights", name_of(dtype)}};
   return config;
+}
+
+Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
+  const std::string& architecture = mapping.architecture(model.name());
+  for (const auto& [hyper, value] : mapping.fixed)
+    if (json_of(model.hyper().at(hyper)) != value)
+      throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " + to_string(model.hyper().at(hyper)) +
+                            ", but a " + architecture + " supports only " + value.dump() +
+                            ": it cannot be saved as one");
+  config["architectures"] = {architecture};
+  config["model_type"] = mapping.model_type;
+  for (const auto& setting : mapping.settings) write_setting(config, setting, model);
+  for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
+  return with_dtype(model, std::move(config));
 }
 
 }  // namespace
@@ -145,25 +151,61 @@ std::shared_ptr<const model::Definition> model::mapped_definition(const Model& m
 }
 
 namespace {
-/// Writes the files of `model` to an existing folder. Returns the model that the folder contains.
-Model write(const Model& model, const std::string& folder, const std::string& like, const std::string& name) {
-  const auto definition = model::mapped_definition(model);
-  const HuggingFaceMapping& mapping = *definition->hugging_face;
-  const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
-  Store named;
-  for (const Store::Entry& entry : model.exported_weights()) {
-    const std::string tensor = model::written_name(mapping, entry.name);
-    const std::optional<std::int64_t> count = model::tensors_of(tensor, entry.value.shape());
-    if (!count) named.add(tensor, Array(entry.value));
-    for (std::int64_t i = 0; i < count.value_or(0); ++i)
-      named.add(model::numbered(tensor, i), model::part_of(entry.value, i));
-  }
-  if (!like.empty()) copy_files(like, folder);
-  save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});
-  write_file(folder + "/" + model::config_file, indented(config));
-  return model::read_back(model, folder, name, mapping.model_type);
+/// What a folder has of a model: its config, its tensors by name and, for folders of own_type, its definition.
+struct Content {
+  Json config;
+  Store tensors;
+  std::string definition = {};
+};
+
+Json config_like(const std::string& like) {
+  return like.empty() ? Json(Json::object()) : model::read_config(like).json();
 }
 
+Content mapped_content(const Model& model, const model::FolderOptions& options) {
+  const auto definition = model::mapped_definition(model);
+  const HuggingFaceMapping& mapping = *definition->hugging_face;
+  Content content{config_of(model, mapping, config_like(options.like)), {}};
+  for (const Store::Entry& entry : model.exported_weights()) {
+    if (contains(options.left_out, entry.name)) continue;
+    const std::string tensor = model::written_name(mapping, entry.name);
+    const std::optional<std::int64_t> count = model::tensors_of(tensor, entry.value.shape());
+    if (!count) content.tensors.add(tensor, Array(entry.value));
+    for (std::int64_t i = 0; i < count.value_or(0); ++i)
+      content.tensors.add(model::numbered(tensor, i), model::part_of(entry.value, i));
+  }
+  return content;
+}
+
+Content own_content(const Model& model, const model::FolderOptions& options) {
+  Json config = config_like(options.like);
+  config["architectures"] = {model.name()};
+  config["model_type"] = model::own_type;
+  return {with_dtype(model, std::move(config)), model.weights(), model.definition_text()};
+}
+
+/// Writes the files of `model` to an existing folder. Returns the model that the folder contains.
+Model write(const Model& model, const Content& content, const std::string& folder, const std::string& like,
+            const std::string& name) {
+  if (!like.empty()) copy_files(like, folder);
+  if (!content.definition.empty()) write_file(path_in(folder, model::definition_file), content.definition);
+  save_arrays(folder + "/model.safetensors", content.tensors, {{"format", "pt"}});
+  write_file(folder + "/" + model::config_file, indented(content.config));
+  return model::read_back(model, folder, name, content.config["model_type"]);
+}
+
+using MakeContent = Content (*)(const Model& model, const model::FolderOptions& options);
+
+void save(const Model& model, const std::string& folder, const model::FolderOptions& options, MakeContent content) {
+  model::write_files(folder, model::config_file, [&](const std::string& beside) {
+    Model written = write(model, content(model, options), beside, options.like, folder);
+    if (options.weights && *options.weights != model.dtype()) {
+      written.store_weights_as(*options.weights);
+      write(written, content(written, options), beside, options.like, folder);
+    }
+    if (options.add) options.add(beside);
+  });
+}
 }  // namespace
 
 void model::write_files(const std::string& folder, const std::string& config,
@@ -175,8 +217,10 @@ void model::write_files(const std::string& folder, const std::string& config,
   const std::string complete = path_in(folder, ".xtape-export");
   write_folder(complete, fill);
   // Moves the config last. A folder with a new config is therefore complete.
-  for (const std::string& name : xtape::names_in(complete))
+  for (const std::string& name : xtape::names_in(complete)) {
+    if (is_folder(path_in(complete, name))) remove_if_possible(path_in(folder, name));
     if (name != config) rename_path(path_in(complete, name), path_in(folder, name));
+  }
   rename_path(path_in(complete, config), path_in(folder, config));
   remove_if_possible(complete);
 }
@@ -184,12 +228,20 @@ void model::write_files(const std::string& folder, const std::string& config,
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like,
                        std::optional<Dtype> weights) {
   model::mapped_definition(model);  // throws before anything is written
-  model::write_files(folder, model::config_file, [&](const std::string& beside) {
-    Model written = write(model, beside, like, folder);
-    if (!weights || *weights == model.dtype()) return;
-    written.store_weights_as(*weights);
-    write(written, beside, like, folder);
-  });
+  save(model, folder, {.like = like, .weights = weights}, mapped_content);
+}
+
+std::string model::save_folder(const Model& model, const std::string& folder, const FolderOptions& options) {
+  std::string why;
+  try {
+    save(model, folder, options, mapped_content);
+  } catch (const DefinitionError& error) {
+    why = error.what();
+  } catch (const NotReadBack& error) {
+    why = error.why;
+  }
+  if (!why.empty()) save(model, folder, options, own_content);
+  return why;
 }
 
 void copy_hugging_face_files(const std::string& folder, const std::string& to) {

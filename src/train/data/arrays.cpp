@@ -52,7 +52,8 @@ Array without(const Array& array, std::int64_t begin, std::int64_t end) {
 }
 
 struct ArrayData final : DataKind {
-  ArrayData() : DataKind({.name = "arrays", .task = Task::arrays, .unit = "rows", .has_tokens = false}) {
+  ArrayData()
+      : DataKind({.name = "arrays", .task = Task::arrays, .unit = "rows", .has_tokens = false, .may_be_tokens = true}) {
     using Data = Recipe::Data;
     keys = {
         {{file_key("arrays", "a safetensors, .npz or CSV file", "string"),
@@ -86,17 +87,18 @@ struct ArrayData final : DataKind {
 
   std::vector<std::string> size_names(const Recipe::Data& data) const override {
     if (data.inputs.empty()) return {};  // the arrays of the file
-    std::vector<std::string> names = {"labels"};
+    std::vector<std::string> names = {"labels", "vocabulary"};
     for (const ArrayInput& input : data.inputs) names.push_back(input.name);
     return names;
   }
 
-  void add_sizes(const Tokenizers&, const Batches& batches, Named<std::int64_t>& sizes) const override {
+  void add_sizes(const Tokenizers& tokenizers, const Batches& batches, Named<std::int64_t>& sizes) const override {
     for (const auto& [name, array] : batches.blank()) {
       std::int64_t numbers = 1;
       for (std::size_t axis = 1; axis < array.shape().size(); ++axis) numbers *= array.shape()[axis];
       if (!sizes.has(name)) sizes.add(name, numbers);
     }
+    if (tokenizers.target && !sizes.has("vocabulary")) sizes.add("vocabulary", tokenizers.target->size());
   }
 
   /// Reads a file. If it lacks a column that an input names, the error says how to name another one.
@@ -131,8 +133,9 @@ struct ArrayData final : DataKind {
     rows.arrays = std::move(shortened);
   }
 
-  Tokenizers tokenizers(const Recipe&, const DataSplit& training) const override {
-    return {nullptr, nullptr, training.arrays.labels};
+  Tokenizers tokenizers(const Recipe& recipe, const DataSplit& training) const override {
+    const auto named = recipe.tokenizer.kind.empty() ? nullptr : make_tokenizer(recipe, {});
+    return {named, named, training.arrays.labels};
   }
 
   std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, const DataSplit& training,

@@ -18,7 +18,7 @@
 namespace xtape::train {
 
 /// The tokenizers of a run, and the names of labels. `source` and `target` are the same object, except for pairs with
-/// two tokenizers. Both are null for images and arrays.
+/// two tokenizers. Both are null for images, and for arrays unless the recipe names one.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source;
   std::shared_ptr<const Tokenizer> target;
@@ -63,6 +63,7 @@ struct DataFacts {
   bool has_rows = true;              ///< Whether the data consists of rows, not of one text.
   std::vector<Column> columns = {};  ///< For rows of texts: the columns, unless the recipe names others.
   bool has_tokens = true;            ///< Whether tokenizers make tokens of texts.
+  bool may_be_tokens = false;  ///< Whether data without texts can be tokens, of which a recipe names the tokenizer.
 };
 
 /// A kind of data. The functions that are not abstract are those of rows of texts: documents, pairs, tables and tags,
@@ -216,6 +217,8 @@ class DataSplits {
   std::vector<DataSplit> splits_;  // training, validation, test, and those of Recipe::Data::sets
 };
 
+/// Whether the recipe's tokenizer is made from texts of the data, not from files. Its kind is "" if there is none.
+bool is_made(const TokenizerSettings& settings);
 /// Makes or loads the recipe's tokenizer. The texts from which it is made are `lines`.
 std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines);
 

@@ -126,14 +126,12 @@ struct TextData final : DataKind {
   }
 
   Tokenizers tokenizers(const Recipe& recipe, const DataSplit& training) const override {
-    const TokenizerSettings& settings = recipe.tokenizer;
-    const bool is_made = settings.kind != "saved" && settings.kind != "gpt2" &&
-                         (settings.kind != "words" || settings.vocabulary.empty());
-    if (is_made && training.tokens)
+    const bool from_text = is_made(recipe.tokenizer);
+    if (from_text && training.tokens)
       throw Error(training.parts[0].files[0] + " has tokens, from which no tokenizer can be made: give the one that " +
                   "made them, as \"tokenizer\": {\"kind\": \"saved\", \"path\": …}");
     Tokenizers made;
-    made.source = made.target = is_made ? tokenizer_of(training.text, recipe) : make_tokenizer(recipe, {});
+    made.source = made.target = from_text ? tokenizer_of(training.text, recipe) : make_tokenizer(recipe, {});
     return with_corruption(std::move(made), recipe);
   }
 

@@ -34,6 +34,11 @@ void check_utf8_texts(const Recipe::Data& data, const DataSplit& training) {
 }
 }  // namespace
 
+bool is_made(const TokenizerSettings& settings) {
+  return settings.kind != "saved" && settings.kind != "gpt2" &&
+         (settings.kind != "words" || settings.vocabulary.empty());
+}
+
 std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines) {
   const TokenizerSettings& settings = recipe.tokenizer;
   if (settings.kind == "saved") return load_tokenizer(settings.path);
@@ -108,7 +113,7 @@ Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& dat
   }
   if (path_exists(directory + chats_file))
     loaded.chats = std::make_shared<ChatTemplate>(read_file(directory + chats_file), directory + chats_file);
-  if (!data.has_tokens()) return loaded;
+  if (!data.has_tokens() && !path_exists(directory + "/tokenizer.json")) return loaded;
   const bool one = !path_exists(directory + "/source_tokenizer.json");
   loaded.target = load(one ? "tokenizer.json" : "target_tokenizer.json");
   loaded.source = one ? loaded.target : load("source_tokenizer.json");

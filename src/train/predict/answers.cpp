@@ -17,10 +17,54 @@ BleuOptions bleu_options(const TokenizerSettings& settings) {
 }
 }  // namespace
 
+bool reads(const Model& model, const std::string& function, const std::string& input) {
+  if (!contains(model.functions(), function)) return false;
+  const std::vector<FunctionInput>& inputs = model.signature(function).inputs;
+  return std::ranges::any_of(inputs, [&](const FunctionInput& each) { return each.name == input; });
+}
+
+namespace {
+std::string described(const Model& model) {
+  const auto name = [](const FunctionInput& input) { return input.name; };
+  return contains(model.functions(), "logits")
+             ? "the model has logits(" + joined(model.signature("logits").inputs, name) + ")"
+             : "the model has no function 'logits'";
+}
+
+bool has_inputs(const Model& model, std::size_t count) {
+  return reads(model, "logits", "tokens") && model.signature("logits").inputs.size() == count;
+}
+}  // namespace
+
+void check_continues(const Model& model, const Tokenizer& tokenizer) {
+  if (reads(model, "logits", "source")) throw Error("the model translates: use xtape translate");
+  if (!has_inputs(model, 1)) throw Error(described(model) + ", and only logits(tokens) continues texts");
+  Tape tape(Mode::eval);
+  NamedSizes sizes;
+  for (const std::string& name : model.signature("logits").sizes) sizes.add(name, sizes.size() + 1);
+  const Shape shape = model.record(tape, "logits", model.inputs(tape, "logits", sizes))[0].value.shape();
+  if (shape.size() != 3 || shape[1] != 2 || shape[2] < tokenizer.size())
+    throw Error("logits(tokens) is " + to_string(shape) + " for tokens (1, 2), and only (1, 2, vocabulary) continues " +
+                "texts: the tokenizer has " + std::to_string(tokenizer.size()) + " tokens");
+}
+
+void check_translates(const Model& model, const Tokenizer& target) {
+  if (!reads(model, "logits", "source") || !has_inputs(model, 2))
+    throw Error(described(model) + ", and only logits(source, tokens) translates" +
+                (has_inputs(model, 1) ? ": use xtape generate" : ""));
+  if (target.start() < 0 || end_tokens(target).empty())
+    throw Error("the tokenizer has no start or no end token for targets, which begin and end a translation: a folder " +
+                std::string("names them in config.json, \"decoder_start_token_id\" and \"eos_token_id\""));
+}
+
+bool begins(const Recipe& recipe, const Tokenizer& tokenizer, bool chats) {
+  const bool framed = recipe.data.has_rows() && recipe.data.has_tokens() && !chats;
+  return framed ? tokenizer.start() >= 0 : tokenizer.begins();
+}
+
 Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std::string& text) {
-  if (!recipe.data.has_rows()) return prompt_of(tokenizer, text);
   Tokens tokens = tokenizer.encode(text);
-  tokens.insert(tokens.begin(), tokenizer.start());
+  if (begins(recipe, tokenizer, false)) tokens.insert(tokens.begin(), tokenizer.start());
   return tokens;
 }
 

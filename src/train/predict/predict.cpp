@@ -22,11 +22,6 @@ std::string text_of(Number number) {
     return {text, std::to_chars(text, text + sizeof text, static_cast<float>(number)).ptr};
 }
 
-std::string text_of_probability(double probability) {
-  char text[32];
-  return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.4g", probability))};
-}
-
 /// Returns "y", or "y.0", "y.1" … if there are several.
 std::vector<std::string> numbered(const std::string& name, std::int64_t count, bool several) {
   if (!several) return {name};
@@ -35,6 +30,11 @@ std::vector<std::string> numbered(const std::string& name, std::int64_t count, b
   return names;
 }
 }  // namespace
+
+std::string text_of_probability(double probability) {
+  char text[32];
+  return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.4g", probability))};
+}
 
 std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
                                                         const std::vector<std::string>& labels) {
@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std
   return found;
 }
 
-RowPredictor::RowPredictor(Run& run) : run_(run) {
+RowPredictor::RowPredictor(Run& run, const PredictSamples& samples) : run_(run), samples_(samples) {
   const Recipe::Data& data = run.recipe().data;
   const Task task = kind_of(data).task;
   if (task == Task::translations)
@@ -66,6 +66,11 @@ RowPredictor::RowPredictor(Run& run) : run_(run) {
   if (!logits_ && !predict_)
     throw Error("the model of " + run.directory() + " has no function 'predict' that gives numbers for each row" +
                 (run.labels().empty() ? "" : ", and no function 'logits' that gives one for each label"));
+  if (!is_sampled()) return;
+  if (samples.count < 2 || samples.count > most_samples)
+    throw Error("a deviation needs 2 to " + std::to_string(most_samples) + " samples, not " +
+                std::to_string(samples.count));
+  sampling_.emplace(model_of_samples(run.model(), samples.seed));
 }
 
 bool RowPredictor::reads(const std::string& input) const {
@@ -88,22 +93,28 @@ std::vector<std::string> RowPredictor::target_names() const {
   return names;
 }
 
-void RowPredictor::add_labels(const Array& logits, std::int64_t rows, Predictions& made) const {
+std::string RowPredictor::label_name() const {
   const Recipe::Data& data = run_.recipe().data;
   std::string name = "label";
   for (const ArrayInput& input : data.inputs)
     if (input.labels) name = input.columns.at(0);
   for (const Column& column : data.columns)
     if (column.kind == Column::Kind::label && !column.name.empty()) name = column.name;
-  made.names.insert(made.names.end(), {name, "probability"});
-  const auto chosen = most_likely(logits, rows, run_.labels());
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const auto& [label, probability] = chosen[i];  // NaN inputs have no most likely label
-    made.rows[i].insert(made.rows[i].end(), {std::isnan(probability) ? "" : label, text_of_probability(probability)});
-  }
+  return name;
 }
 
-void RowPredictor::add_numbers(const Store& results, std::int64_t rows, Predictions& made) const {
+void RowPredictor::add_labels(const Array& logits, std::int64_t rows, Predictions& made) const {
+  made.names.insert(made.names.end(), {label_name(), "probability"});
+  const auto chosen = most_likely(logits, rows, run_.labels());
+  for (std::size_t i = 0; i < chosen.size(); ++i) add_label(chosen[i].first, chosen[i].second, made.rows[i]);
+}
+
+void RowPredictor::add_label(const std::string& label, double probability, std::vector<std::string>& fields) {
+  fields.insert(fields.end(), {std::isnan(probability) ? "" : label, text_of_probability(probability)});
+}
+
+void RowPredictor::add_numbers(const Store& results, std::int64_t rows, Predictions& made,
+                               const std::string& ending) const {
   std::vector<std::string> names;
   for (const auto& [name, array] : results) {
     if (array.shape().empty() || array.shape()[0] != rows)
@@ -121,6 +132,7 @@ void RowPredictor::add_numbers(const Store& results, std::int64_t rows, Predicti
   const std::vector<std::string> targets = target_names();
   if (run_.model().signature("predict").results.empty() && results.size() == 1 && targets.size() == names.size())
     names = targets;
+  for (std::string& name : names) name += ending;
   made.names.insert(made.names.end(), names.begin(), names.end());
 }
 
@@ -129,6 +141,10 @@ Predictions RowPredictor::predict(const BatchArrays& rows) const {
   if (rows.empty()) throw Error("the functions 'logits' and 'predict' read no input");
   const std::int64_t count = rows[0].value.shape()[0];
   made.rows.resize(static_cast<std::size_t>(count));
+  if (is_sampled()) {
+    add_samples(rows, made);
+    return made;
+  }
   if (logits_) add_labels(run_.model().play("logits", rows)[0].value, count, made);
   if (predict_) add_numbers(run_.model().play("predict", rows), count, made);
   return made;

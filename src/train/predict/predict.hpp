@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,20 @@ namespace xtape::train {
 
 // Greedy answers of a model, and measures of their correctness.
 
-/// Returns the tokens of a prompt. They begin with the start token if the rows of the data do.
+/// Returns whether the model has this function and the function reads this input.
+bool reads(const Model& model, const std::string& function, const std::string& input);
+
+/// Throws Error, which says what is missing, unless the model continues texts: it has a function logits(tokens), which
+/// gives [b, t, vocabulary].
+void check_continues(const Model& model, const Tokenizer& tokenizer);
+/// Throws Error, which says what is missing, unless the model translates: it has a function logits(source, tokens), and
+/// targets have a start and an end.
+void check_translates(const Model& model, const Tokenizer& target);
+
+/// Returns whether prompts begin with the start token: if the rows of the data do, or texts of the tokenizer's folder.
+/// With `chats`, a template says how prompts begin.
+bool begins(const Recipe& recipe, const Tokenizer& tokenizer, bool chats);
+/// Returns the tokens of a prompt.
 Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std::string& text);
 
 /// Returns the tokens that end a text in training or in the folder of the tokenizer.
@@ -59,6 +73,22 @@ std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokeniz
                                    const std::vector<std::string>& lines, SearchOptions options, std::int64_t positions,
                                    ranks::RankGroup& group);
 
+/// Predictions in mode train, whose random ops, such as dropout, make each sample another one.
+struct PredictSamples {
+  std::int64_t count = 0;  ///< The number of samples for each row, at least 2. 0: one prediction in mode eval.
+  std::uint64_t seed = 0;
+};
+inline constexpr std::int64_t most_samples = 1 << 20;
+
+/// Returns a model with the weights of `model` that plays samples. See RowPredictor.
+Model model_of_samples(const Model& model, std::uint64_t seed);
+
+/// The mean of samples and their standard deviation with count - 1 (as torch.std), by the names of results. Each is
+/// float32 [rows, …].
+struct SampledResults {
+  Store mean, deviation;
+};
+
 /// Predictions for rows: the fields of each row, and the names of the fields.
 struct Predictions {
   std::vector<std::string> names;
@@ -70,12 +100,20 @@ struct Predictions {
 std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
                                                         const std::vector<std::string>& labels);
 
+std::string text_of_probability(double probability);
+
 /// Plays the functions `logits` and `predict` of a run's model, which read inputs without targets. `logits` gives the
 /// most likely label of each row and its probability. `predict` gives numbers. The run must outlive this object.
 class RowPredictor {
  public:
-  /// Throws Error if the run's data has no rows to predict, or if the model has neither function.
-  explicit RowPredictor(Run& run);
+  /// Throws Error if the run's data has no rows to predict, or if the model has neither function. With samples, blocks
+  /// that update weights themselves, such as running means, use these weights as in mode eval, because a prediction
+  /// must not depend on the rows beside it.
+  explicit RowPredictor(Run& run, const PredictSamples& samples = {});
+
+  bool is_sampled() const { return samples_.count > 0; }
+  /// Whether samples of a row have differed so far.
+  bool varies() const { return varies_; }
 
   /// Returns whether the functions read `input`, which is the name of a column of a table or of an input of arrays.
   bool reads(const std::string& input) const;
@@ -93,7 +131,8 @@ class RowPredictor {
   /// Returns the label of each word of each sentence, for a run on tags.
   std::vector<std::vector<std::string>> tags(const std::vector<std::vector<std::string>>& sentences) const;
   /// Returns one prediction for each row. Throws Error if the results of the functions do not have one element for each
-  /// row and label.
+  /// row and label. With samples, the prediction is their mean, and further fields have their deviations. The samples
+  /// of a row depend on the seed, on how many rows were predicted before, and on the row.
   Predictions predict(const BatchArrays& rows) const;
 
  private:
@@ -104,13 +143,28 @@ class RowPredictor {
   char separator(const std::string& first) const;
   BatchArrays field_rows(const std::string& file, const std::vector<FieldRow>& rows) const;
   BatchArrays table_rows(const std::string& file, const std::vector<FieldRow>& rows) const;
+  std::string label_name() const;
+  /// Appends a label and its probability. NaN inputs have no most likely label.
+  static void add_label(const std::string& label, double probability, std::vector<std::string>& fields);
   void add_labels(const Array& logits, std::int64_t rows, Predictions& made) const;
-  void add_numbers(const Store& results, std::int64_t rows, Predictions& made) const;
+  /// Adds the numbers of results under their names with an ending.
+  void add_numbers(const Store& results, std::int64_t rows, Predictions& made, const std::string& ending = "") const;
+  using TakeSamples = std::function<void(std::size_t result, const std::string& name, const ArrayView& samples)>;
+  /// Plays the samples of a row, and calls `take` with each result, [n, …], of each play.
+  void play_samples(const std::string& function, const BatchArrays& rows, std::int64_t row,
+                    const TakeSamples& take) const;
+  /// Plays the samples of each row. With `probabilities`, samples are the softmax of the results.
+  SampledResults sampled(const std::string& function, const BatchArrays& rows, bool probabilities) const;
+  void add_samples(const BatchArrays& rows, Predictions& made) const;
   std::vector<std::string> target_names() const;
   std::vector<ArrayInput> wanted() const;
   bool has_columns() const { return !run_.recipe().data.columns.empty(); }
   Run& run_;
+  PredictSamples samples_;
+  mutable std::optional<Model> sampling_;  // the model of samples, with the weights of the run's model
   bool logits_ = false, predict_ = false;
+  mutable std::uint64_t row_ = 0;  // the number of rows for which there are samples
+  mutable bool varies_ = false;
 };
 
 }  // namespace xtape::train

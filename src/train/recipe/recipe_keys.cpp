@@ -74,14 +74,22 @@ void read_weights(Section& root, const std::string& name, Recipe& recipe) {
 
 void read_tokenizer(Section& root, const std::string& name, Recipe& recipe) {
   TokenizerSettings& settings = recipe.tokenizer;
-  if (!recipe.data.has_tokens() && root.has(name)) root.fail(name, "is for texts, not for " + recipe.data.kind);
+  const bool texts = recipe.data.has_tokens();
+  if (!texts && !root.has(name)) {
+    settings.kind = "";
+    return;
+  }
+  if (!texts && !kind_of(recipe.data).may_be_tokens) root.fail(name, "is for texts, not for " + recipe.data.kind);
   if (root.has(name) || recipe.from.empty()) {
     read_section(root.section(name), tokenizer_keys, settings);
   } else {  // uses the tokenizer of the folder's model
     settings.kind = "saved";
     settings.path = recipe.from;
   }
-  if (settings.kind == "gpt2" && recipe.data.has_rows())
+  if (!texts && is_made(settings))
+    root.fail(name, "must be one from files, such as \"saved\": data of kind '" + recipe.data.kind +
+                        "' has no texts from which one could be made");
+  if (settings.kind == "gpt2" && texts && recipe.data.has_rows())
     root.fail(name, "is \"gpt2\", which has no padding and start tokens: it needs data of kind 'text', not '" +
                         recipe.data.kind + "'");
 }

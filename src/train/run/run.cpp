@@ -52,7 +52,8 @@ Model& Run::model() {
 }
 namespace {
 const Tokenizer& existing(const std::shared_ptr<const Tokenizer>& tokenizer, const Recipe& recipe) {
-  if (!tokenizer) throw Error("this run's data is " + recipe.data.kind + ": the run has no tokenizer");
+  if (!tokenizer)
+    throw Error("this run has no tokenizer: its data is " + recipe.data.kind + ", and its recipe names none");
   return *tokenizer;
 }
 }  // namespace
@@ -245,7 +246,7 @@ std::vector<std::string> Run::Data::translated(const std::vector<std::string>& s
 }
 
 std::vector<Translation> Run::Data::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
-  if (!recipe.data.has_pairs()) throw Error("this run's data is not sentence pairs: the run cannot translate");
+  train::check_translates(*model, existing(tokenizers.target, recipe));
   if (!searcher) searcher.emplace(*model);
   const Hyper& hyper = model->hyper();
   const std::int64_t positions = hyper.has("max_positions") ? hyper.integer("max_positions") : 0;
@@ -301,8 +302,8 @@ std::vector<Translation> Run::translate(const std::vector<std::string>& lines, c
 std::vector<Attention> Run::attention(const std::string& source, const std::optional<std::string>& target) {
   Data& d = *data_;
   train::check_attention(*d.model);
-  if (!d.recipe.data.has_pairs()) {
-    if (target) throw Error("this run's data is not sentence pairs: its attention has no target");
+  if (!train::reads(*d.model, "attention", "source")) {
+    if (target) throw Error("the function 'attention' of this run's model has no input 'source': it has no target");
     return train::attention(*d.model, tokenizer(), source);
   }
   if (target) return train::attention(*d.model, d.tokenizers, source, train::produced(tokenizer(), *target));
@@ -310,21 +311,6 @@ std::vector<Attention> Run::attention(const std::string& source, const std::opti
   if (!translation.problem.empty()) throw Error("the source " + translation.problem);
   const auto& found = translation.candidates;
   return train::attention(*d.model, d.tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
-}
-
-void Run::save_hugging_face(const std::string& folder, std::optional<Dtype> weights) const {
-  const std::string words = train::hugging_face_folder(data_->directory);
-  xtape::save_hugging_face(*data_->model, folder, is_hugging_face(words) ? words : "", weights);
-}
-
-bool Run::save_adapter(const std::string& folder, const std::string& base) const {
-  const std::string& from = data_->recipe.from;
-  if (from.empty())
-    throw FileError("'" + data_->directory + "' did not start from a folder: it has no adapters of one");
-  train::check_adapters_alone(*data_->model, data_->directory);
-  const bool is_there = is_hugging_face(from);
-  model::write_adapter(*data_->model, folder, base.empty() ? from : base, is_there ? from : "");
-  return is_there;
 }
 
 }  // namespace xtape

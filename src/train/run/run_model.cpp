@@ -105,10 +105,8 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
   return model;
 }
 
-namespace {
-/// Writes the names of labels for an export, and what the kind of data adds.
-void write_for_export(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
-                      const std::string& folder) {
+void write_labels(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
+                  const std::string& folder) {
   make_folders(folder);
   Json config = is_hugging_face(folder) ? model::read_config(folder).json() : Json(Json::object());
   config["id2label"] = config["label2id"] = Json::object();
@@ -119,7 +117,6 @@ void write_for_export(const Model& model, const Recipe& recipe, const std::vecto
   write_file(path_in(folder, model::config_file), indented(config));
   kind_of(recipe.data).write_export(model, recipe, folder);
 }
-}  // namespace
 
 void write_model(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
                  const std::string& directory) {
@@ -128,7 +125,7 @@ void write_model(const Model& model, const Recipe& recipe, const std::vector<std
     model.save_weights(first_weights(directory));
   if (!recipe.from.empty()) copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
   if (!labels.empty() && model::parse_definition(model.definition_text(), model.name())->hugging_face)
-    write_for_export(model, recipe, labels, hugging_face_folder(directory));
+    write_labels(model, recipe, labels, hugging_face_folder(directory));
 }
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {

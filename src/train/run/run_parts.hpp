@@ -52,6 +52,10 @@ void read_start(Model& model, const Recipe& recipe);
 void write_model(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
                  const std::string& directory);
 
+/// Writes the names of labels to the config of a folder for an export, and what the kind of data adds.
+void write_labels(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
+                  const std::string& folder);
+
 /// Loads the model of the run in `directory`. With `has_checkpoint`, its weights are zero; otherwise they are the
 /// initial weights of the run.
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint);
