@@ -25,9 +25,6 @@ class Training:
         self.batches = [{key.split(".", 1)[1]: value for key, value in arrays.items() if key.startswith(f"{k}.")}
                         for k in range(UPDATES)]
 
-    def like(self, *parts):
-        return {name: w for name, w in self.w.items() if any(part in name for part in parts)}
-
     def at(self, module):
         return {name[len(module):]: w for name, w in self.w.items() if name.startswith(module)}
 
@@ -41,8 +38,8 @@ class Optimizer:
                                {"params": [w for w in self.weights if w.dim() < 2], "weight_decay": 0.0}])
         self.rate, self.updates = rate, 0
 
-    def step(self, loss, updates=None):
-        self.updates = self.updates + 1 if updates is None else updates
+    def step(self, loss):
+        self.updates += 1
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(self.updates)
         for w, gradient in zip(self.weights, torch.autograd.grad(loss, self.weights)):
@@ -70,14 +67,6 @@ def warmed(rate, warmup, after):
 
 def cosine(to=0.0):
     return lambda rate, over: to + (rate - to) * (1 + math.cos(math.pi * min(over, 1))) / 2
-
-
-def constant(rate, _):
-    return rate
-
-
-def linear(rate, over):
-    return rate * max(0, 1 - over)
 
 
 def every(training, loss, optimizer):
@@ -151,10 +140,6 @@ def cross_entropy(logits, targets):
     return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=-1)
 
 
-def is_other(name):
-    return name.startswith("other.")
-
-
 # Trainings
 
 def gan(training):
@@ -201,7 +186,7 @@ def wgan_gp_simultaneous(training):
 
 
 def dpo(training):
-    policy = {name: w for name, w in training.w.items() if not is_other(name)}
+    policy = {name: w for name, w in training.w.items() if not name.startswith("other.")}
 
     def log_probability(w, tokens, targets):
         chosen = gpt2(w, tokens, "tanh").log_softmax(-1).gather(-1, targets.clamp(min=0)[..., None])[..., 0]
@@ -218,7 +203,7 @@ def dpo(training):
 
 
 def distillation(training):
-    student = {name: w for name, w in training.w.items() if not is_other(name)}
+    student = {name: w for name, w in training.w.items() if not name.startswith("other.")}
 
     def loss(batch):
         tokens, targets = batch["tokens"], batch["targets"]
@@ -274,7 +259,7 @@ def masked_lm(training):
         x = layer_norm(w, "predictions.norm", F.gelu(affine(w, "predictions.dense", x)), 1e-12)
         return cross_entropy(x @ w["embeddings.word_embeddings.weight"].T + w["predictions.bias"], batch["targets"])
 
-    return every(training, loss, Optimizer(w, warmed(1e-3, 5, linear), adamw(0.9, 0.98), 0.01, 1.0))
+    return every(training, loss, Optimizer(w, warmed(1e-3, 5, lambda rate, over: rate * (1 - over)), adamw(0.9, 0.98), 0.01, 1.0))
 
 
 def span_corruption(training):
@@ -334,7 +319,7 @@ def ddpm(training):
         x = kept.sqrt() * batch["images"] + (1 - kept).sqrt() * batch["noise"]
         return F.mse_loss(predicted(x, batch["step"]), batch["noise"])
 
-    return every(training, loss, Optimizer(w, warmed(1e-3, 5, constant), adam(), clip=1.0))
+    return every(training, loss, Optimizer(w, warmed(1e-3, 5, lambda rate, over: rate), adam(), clip=1.0))
 
 
 def vq_vae(training):
