@@ -59,6 +59,7 @@ const std::vector<Decoder> decoders{{"gpt_neox", "gpt_neox"},
                                     {"gemma2", "gemma2"},
                                     {"gemma3", "gemma3_text"},
                                     {"earlier", "gemma3_text"},
+                                    {"qwen2", "qwen2"},
                                     {"mixtral", "mixtral"},
                                     {"qwen3_moe", "qwen3_moe"},
                                     {"mamba2", "mamba2"}};

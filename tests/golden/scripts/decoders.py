@@ -4,7 +4,7 @@
 gpt_neox/ and phi/ have rope_parameters, sequential/ and flat/ are a GPT-NeoX without parallel residuals and a Phi in
 the words of transformers 4; opt/ has norms first, late/ is as OPT 350M; mixtral/ and qwen3_moe/ have experts; mamba2/ has
 two whole chunks and a part, two groups, and time steps at both limits; mistral/, gemma2/ and gemma3/ have windows of three
-tokens, earlier/ is a Gemma 3 in the words of transformers 4. decoders.py NAME… makes these folders only.
+tokens, qwen2/ has biases of queries, keys and values, earlier/ is a Gemma 3 in the words of transformers 4. decoders.py NAME… makes these folders only.
 expected.safetensors has in float64, computed by transformers on those files: tokens, targets, the logits of the last two
 tokens, the loss, 20 tokens of greedy continuation, and for each gradient its sums with cos(i) and sin(i) as weights, under
 the names of the definition.
@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from transformers import (AutoModelForCausalLM, AutoTokenizer, Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM,
                           Gemma3TextConfig, GPTNeoXConfig, GPTNeoXForCausalLM, Mamba2Config, Mamba2ForCausalLM,
                           MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, OPTConfig, OPTForCausalLM,
-                          PhiConfig, PhiForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+                          PhiConfig, PhiForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 from golden import in_data, save
 from in_double import in_double
@@ -33,7 +33,7 @@ NAMES = {
     "opt": {"model.decoder.": "", "self_attn_layer_norm": "attention_norm", "self_attn": "attention", "fc1": "mlp.up",
             "fc2": "mlp.down", "q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"},
     "mixtral": {"model.": "", "mlp.gate": "mlp.router", "experts.down_proj": "experts.down"},
-    "mistral": {"model.": ""}, "gemma2": {"model.": ""}, "gemma3_text": {"model.": ""}}
+    "mistral": {"model.": ""}, "gemma2": {"model.": ""}, "qwen2": {"model.": ""}, "gemma3_text": {"model.": ""}}
 NAMES["qwen3_moe"] = NAMES["mixtral"]
 NAMES["mamba2"] = {"backbone.": ""}
 
@@ -69,6 +69,9 @@ def models():
     yield "earlier", Gemma3ForCausalLM(Gemma3TextConfig(
         **windows, initializer_range=0.1, query_pre_attn_scalar=5, rope_parameters=slower, sliding_window_pattern=2,
         final_logit_softcapping=3.0))
+    yield "qwen2", Qwen2ForCausalLM(Qwen2Config(
+        **sizes, intermediate_size=20, initializer_range=0.4, num_key_value_heads=1, pad_token_id=1,
+        rope_parameters=plain))
     yield "mixtral", MixtralForCausalLM(MixtralConfig(
         **sizes, intermediate_size=20, initializer_range=0.4, num_key_value_heads=1, head_dim=8, num_local_experts=5,
         num_experts_per_tok=2, rope_parameters={"rope_type": "default", "rope_theta": 300.0}))
