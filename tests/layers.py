@@ -22,6 +22,7 @@ PUBLIC = {
     "optim": "optim privacy step",
     "nn": "core init nn parameters",  # core includes all up to here
     "onnx": "onnx",
+    "gguf": "gguf",
     "inspect": "inspect team_profile",
     "model": "hugging_face model",
     "data": "array_batches bleu chats corruption csv images text tokenizers",
@@ -42,7 +43,9 @@ def order(source):
     sees["decode"].add("data")
     sees["train"].add("data")
     core = set(below[:below.index("nn") + 1])
-    return sees | {"cli": {*layers, "cli", "onnx"}, "mpi": {"base", "mpi"}, "onnx": core | {"onnx"}}
+    model = set(below[:below.index("model") + 1])
+    return sees | {"cli": {*layers, "cli", "onnx", "gguf"}, "mpi": {"base", "mpi"}, "onnx": core | {"onnx"},
+                   "gguf": model | {"data", "gguf"}}
 
 
 def wrong(path, text, sees, owners, headers):

@@ -22,6 +22,9 @@
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"
 #endif
+#if defined(XTAPE_WITH_GGUF)
+#include "xtape/gguf.hpp"
+#endif
 
 namespace xtape::cli {
 
@@ -168,6 +171,9 @@ int main(int count, char** arguments) {
   xtape::cli::prepare_streams();
 #if defined(XTAPE_WITH_ONNX)
   xtape::read_onnx_blocks();
+#endif
+#if defined(XTAPE_WITH_GGUF)
+  xtape::read_gguf_files();
 #endif
   const int code = xtape::cli::run(count, arguments);
   xtape::cli::leave_ranks();

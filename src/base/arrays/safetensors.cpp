@@ -2,10 +2,12 @@
 
 #include <exception>
 #include <mutex>
+#include <optional>
 
 #include "base/arrays/safetensors_header.hpp"
 #include "base/files/encodings.hpp"
 #include "base/files/files.hpp"
+#include "base/files/folder_file.hpp"
 #include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
 
@@ -36,11 +38,19 @@ class Failure {
 
 struct ArrayFile::Data {
   std::string path;
-  OpenFile file;
+  std::shared_ptr<const FolderFile> outer;  // not null if the path leads into a file of another format
+  std::optional<OpenFile> file;
   SafetensorsHeader header;
   std::vector<Entry> entries;
 
-  explicit Data(const std::string& name) : path(name), file(name), header(read_header(file, path)) {
+  explicit Data(const std::string& name) : path(name) {
+    if (const PathInside inside = path_inside(name); inside.file != nullptr) {
+      path = inside.path;
+      outer = inside.file;
+      entries = outer->arrays();
+      return;
+    }
+    header = read_header(file.emplace(name), path);
     for (const Described& each : header.arrays) entries.push_back({each.name, each.stored->dtype, each.shape});
   }
 
@@ -61,7 +71,7 @@ struct ArrayFile::Data {
           std::byte* bytes = whole == nullptr ? scratch.get() : whole + at * element;
           const std::int64_t elements = std::min(piece, finish - at);
           const auto size = static_cast<std::size_t>(elements * element);
-          file.read(header.elements + array.first + static_cast<std::uint64_t>(at * element), bytes, size);
+          file->read(header.elements + array.first + static_cast<std::uint64_t>(at * element), bytes, size);
           if (array.checksum) checksums[at / piece] = checksum_of_piece(bytes, size);
           take(at, bytes, elements);
         }
@@ -74,10 +84,13 @@ struct ArrayFile::Data {
   }
 
   const Described& array(std::size_t entry) const {
-    if (entry >= header.arrays.size())
-      throw Error("'" + path + "' has no array " + std::to_string(entry) + ": it has " +
-                  std::to_string(header.arrays.size()));
+    check_entry(entry);
     return header.arrays[entry];
+  }
+  void check_entry(std::size_t entry) const {
+    if (entry >= entries.size())
+      throw Error("'" + path + "' has no array " + std::to_string(entry) + ": it has " +
+                  std::to_string(entries.size()));
   }
 };
 
@@ -95,20 +108,23 @@ const Named<std::string>& ArrayFile::metadata() const {
 }
 
 Array ArrayFile::read(std::size_t entry) const {
-  const Described& described = data_->array(entry);
-  Array array(described.stored->dtype, described.shape);
+  data_->check_entry(entry);
+  Array array(entries()[entry].dtype, entries()[entry].shape);
   read(entry, array);
   return array;
 }
 
 void ArrayFile::read(std::size_t entry, Array& into) const {
-  const Described& described = data_->array(entry);
-  const Conversion widen = widening(described.stored->dtype, into.dtype());
-  if ((into.dtype() != described.stored->dtype && widen == nullptr) || into.shape() != described.shape)
-    throw ShapeError("'" + described.name + "' of '" + data_->path + "' is " + name_of(described.stored->dtype) + " " +
-                     to_string(described.shape) + ", and cannot be read into " + name_of(into.dtype()) + " " +
+  data_->check_entry(entry);
+  const Entry& wanted = entries()[entry];
+  const Conversion widen = widening(wanted.dtype, into.dtype());
+  if ((into.dtype() != wanted.dtype && widen == nullptr) || into.shape() != wanted.shape)
+    throw ShapeError("'" + wanted.name + "' of '" + data_->path + "' is " + name_of(wanted.dtype) + " " +
+                     to_string(wanted.shape) + ", and cannot be read into " + name_of(into.dtype()) + " " +
                      to_string(into.shape()));
-  if (!into) throw Error("'" + described.name + "' of '" + data_->path + "' cannot be read into an empty array");
+  if (!into) throw Error("'" + wanted.name + "' of '" + data_->path + "' cannot be read into an empty array");
+  if (data_->outer != nullptr) return data_->outer->read(entry, into);
+  const Described& described = data_->array(entry);
   auto* to = static_cast<std::byte*>(into.data());
   const Conversion convert = widen != nullptr ? widen : described.stored->convert;
   if (convert == nullptr) return data_->read_pieces(described, to, [](auto...) {});
@@ -119,6 +135,8 @@ void ArrayFile::read(std::size_t entry, Array& into) const {
 }
 
 void ArrayFile::check(std::size_t entry) const {
+  data_->check_entry(entry);
+  if (data_->outer != nullptr) return;
   const Described& described = data_->array(entry);
   if (described.checksum) data_->read_pieces(described, nullptr, [](auto...) {});
 }

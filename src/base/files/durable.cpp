@@ -16,6 +16,7 @@
 #include <iterator>
 
 #include "base/files/files.hpp"
+#include "base/files/folder_file.hpp"
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
 
@@ -41,7 +42,9 @@ mode_t mode_of(const std::string& path) {
 }  // namespace
 
 bool path_exists(const std::string& path) {
-  return mode_of(path) != 0;
+  if (mode_of(path) != 0) return true;
+  const PathInside inside = path_inside(path);
+  return inside.file != nullptr && (inside.text() != nullptr || inside.name == inside.file->arrays_name());
 }
 bool is_folder(const std::string& path) {
   return S_ISDIR(mode_of(path));
@@ -52,6 +55,10 @@ bool is_plain_file(const std::string& path) {
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
+  if (const auto file = folder_file(folder)) {
+    for (const auto& text : file->texts()) names.push_back(text.first);
+    return names;
+  }
   try {
     for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
   } catch (const fs::filesystem_error& error) {

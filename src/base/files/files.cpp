@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/files/durable.hpp"
+#include "base/files/folder_file.hpp"
 
 namespace xtape {
 
@@ -49,6 +50,8 @@ void OpenFile::read(std::uint64_t offset, void* to, std::size_t count) const {
 }
 
 std::string read_file(const std::string& path) {
+  if (const PathInside inside = path_inside(path); inside.file != nullptr && inside.text() != nullptr)
+    return *inside.text();
   const OpenFile file(path);
   std::string bytes(file.size(), '\0');
   file.read(0, bytes.data(), bytes.size());

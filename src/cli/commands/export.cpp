@@ -1,4 +1,4 @@
-/// xtape export: writes a run's model as a Hugging Face model folder, or one of its functions as an ONNX file.
+
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -8,9 +8,13 @@
 #include "cli/commands.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"
+#include "train/run/run_parts.hpp"
 #include "xtape/train.hpp"
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"
+#endif
+#if defined(XTAPE_WITH_GGUF)
+#include "xtape/gguf.hpp"
 #endif
 
 namespace xtape::cli {
@@ -20,6 +24,7 @@ struct ExportArguments {
   std::string source, target;
   std::string checkpoint = "last";
   std::string weights;
+  std::string quantise;              // for a GGUF file
   std::string function, with, step;  // for an ONNX file
   std::int64_t capacity = 0, opset = 18;
   bool adapter = false;
@@ -93,6 +98,24 @@ void write_onnx(const ExportArguments&) {
 }
 #endif
 
+#if defined(XTAPE_WITH_GGUF)
+/// Writes a run's model, or a folder, as a GGUF file. A run's folder is temporary and lies beside the file.
+void write_gguf(const ExportArguments& arguments) {
+  const std::string format = arguments.quantise.empty() ? "F32" : arguments.quantise;
+  if (const auto folder = model_folder(arguments.source)) {
+    save_gguf(open_folder(*folder), arguments.target, format, folder->path);
+    return;
+  }
+  Run run = open_run(arguments.source, arguments.checkpoint);
+  const std::string words = train::hugging_face_folder(arguments.source);
+  save_gguf(run.model(), arguments.target, format, is_hugging_face(words) ? words : "");
+}
+#else
+void write_gguf(const ExportArguments&) {
+  throw WorkFailed("this program was built without xtape-gguf, which writes GGUF files");
+}
+#endif
+
 std::string absolute(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
 }
@@ -104,6 +127,16 @@ void write(const ExportArguments& arguments) {
     if (!arguments.weights.empty())
       throw WrongInput("--weights is for folders: an ONNX file has the weights as they are");
     write_onnx(arguments);
+    std::cout << arguments.target << '\n';
+    return;
+  }
+  const bool gguf = arguments.target.ends_with(".gguf");
+  if (!arguments.quantise.empty() && !gguf)
+    throw WrongInput("--quantise is for GGUF files: name one, such as model.gguf");
+  if (gguf) {
+    if (arguments.adapter || !arguments.weights.empty())
+      throw WrongInput("a GGUF file has all weights, in the format of --quantise: leave --adapter and --weights out");
+    write_gguf(arguments);
     std::cout << arguments.target << '\n';
     return;
   }
@@ -133,13 +166,13 @@ void write(const ExportArguments& arguments) {
 
 void add_export(CLI::App& program) {
   const auto [command, arguments] = add_command<ExportArguments>(
-      program, "export", "Write a run's model as a folder for transformers, or as an ONNX file",
+      program, "export", "Write a run's model as a folder for transformers, or as an ONNX or GGUF file",
       [](const ExportArguments& given) { as_wrong_input([&] { write(given); }); });
   add_option(command, "RUN", arguments.source,
              "A run directory, or a Hugging Face model folder, whose weights become float32 in one file; for an ONNX "
              "file also a saved tape",
              required);
-  add_option(command, "FOLDER", arguments.target, "The folder to write, or the file NAME.onnx", required);
+  add_option(command, "FOLDER", arguments.target, "The folder to write, or the file NAME.onnx or NAME.gguf", required);
   add_option(command, "--function", arguments.function, "For an ONNX file: the function of the model");
   add_option(command, "--with", arguments.with, "For an ONNX file: sizes of its inputs: b=1,t=8; others stay open");
   add_option(command, "--step", arguments.step,
@@ -159,6 +192,8 @@ void add_export(CLI::App& program) {
              "Store the weights of products as this dtype; int8 and blocks (Q4_K …) are read by xtape only")
       ->check(CLI::IsMember(storage_names({"float32"})))
       ->excludes("--adapter");
+  add_option(command, "--quantise", arguments.quantise,
+             "For a GGUF file: the format of matrices, such as F16, Q8_0 or Q4_K (default: F32)");
 }
 
 }  // namespace xtape::cli

@@ -4,6 +4,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/files/folder_file.hpp"
 #include "cli/lines.hpp"
 #include "cli/run_options.hpp"
 #include "data/texts/long_text.hpp"
@@ -56,7 +57,7 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const T
 /// Returns the tokenizer of a run or of a Hugging Face model folder.
 std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& arguments) {
   namespace fs = std::filesystem;
-  if (fs::is_directory(arguments.run) && !fs::exists(fs::path(arguments.run) / "recipe.json")) {
+  if (opens_as_folder(arguments.run) && !fs::exists(fs::path(arguments.run) / "recipe.json")) {
     const std::string folder = is_adapter(arguments.run) ? base_of_adapter(arguments.run) : arguments.run;
     return arguments.target ? load_target_tokenizer(folder) : load_tokenizer(folder);
   }

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/files/folder_file.hpp"
 #include "base/memory/process_memory.hpp"
 #include "data/texts/texts.hpp"
 #include "data/tokenizers/utf8.hpp"
@@ -171,6 +172,10 @@ struct File {
 void stream_text(const std::string& path, const ReadOptions& options, const TakesText& take, const char* verb) {
   InputWatch watch(path, verb);
   Incoming incoming(path, options, take);
+  if (const PathInside inside = path_inside(path); inside.file != nullptr && inside.text() != nullptr) {
+    incoming.add(inside.text()->data(), inside.text()->size());
+    return incoming.finish();
+  }
   const File file(path);
   if (file.number < 0) fail(path, std::strerror(errno));
   std::vector<char> piece(piece_bytes);

@@ -3,6 +3,7 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "base/files/folder_file.hpp"
 #include "base/json/json_text.hpp"
 #include "data/arrays/npz.hpp"
 #include "data/tokenizers/added_tokens.hpp"
@@ -123,7 +124,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  if (is_folder(path)) return published_tokenizer(path, false);
+  if (opens_as_folder(path)) return published_tokenizer(path, false);
   const JsonNode json(read_file(path), path + " is not a tokenizer", JsonErrors::file);
   const std::string& kind = json.at("kind").text();
   try {

@@ -131,35 +131,6 @@ void require_same_weights(const Model& before, const Model& after) {
   for (const auto& [name, weight] : ours) require_same("weight '" + name + "'", weight, theirs.at(name), "");
 }
 
-/// Throws FileError if the function computes something else in `model` than in the model of the folder `base` with the
-/// adapters of the folder `adapter`. A play of few tokens does not show the effect of every hyper-parameter. For
-/// example, a window of attention may be longer than the text. The function is therefore recorded for as many tokens as
-/// the model can read, and the recordings are compared.
-void require_same_computation(const Model& model, const std::string& function, const std::string& base,
-                              const std::string& adapter, ModelOptions options) {
-  const auto recorded = [&](const Model& each, std::int64_t length) {
-    Tape tape(Mode::eval);
-    each.record(tape, function, each.inputs(tape, function, sizes_of(each, function, length)));
-    return tape;
-  };
-  std::optional<Tape> ours;
-  std::int64_t length = longest_recorded;
-  while (!ours) {
-    try {
-      ours.emplace(recorded(model, length));
-    } catch (const Error&) {
-      if (length == 1) throw;
-      length /= 2;
-    }
-  }
-  options.initialise = false;
-  const Model of_base = open_hugging_face_with(model.definition_text(), model.name(), base, options, adapter);
-  const std::string difference = first_difference(recorded(of_base, length), *ours);
-  if (!difference.empty())
-    throw FileError("'" + function + "' computes something else with the base (first) than in the model (second):\n" +
-                    difference);
-}
-
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
@@ -204,6 +175,29 @@ std::optional<std::set<std::string>> weights_read_by(const Model& model, const s
   return std::nullopt;
 }
 
+void require_same_computation(const Model& model, const Model& other, const std::string& function,
+                              const std::string& of_other) {
+  const auto recorded = [&](const Model& each, std::int64_t length) {
+    Tape tape(Mode::eval);
+    each.record(tape, function, each.inputs(tape, function, sizes_of(each, function, length)));
+    return tape;
+  };
+  std::optional<Tape> ours;
+  std::int64_t length = longest_recorded;
+  while (!ours) {
+    try {
+      ours.emplace(recorded(model, length));
+    } catch (const Error&) {
+      if (length == 1) throw;
+      length /= 2;
+    }
+  }
+  const std::string difference = first_difference(recorded(other, length), *ours);
+  if (!difference.empty())
+    throw FileError("'" + function + "' computes something else " + of_other +
+                    " (first) than in the model (second):\n" + difference);
+}
+
 Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type,
                 const std::string& base) {
   const std::string differs =
@@ -214,7 +208,12 @@ Model read_back(const Model& model, const std::string& folder, const std::string
     if (const std::optional<Played> before = first_played(model)) {
       const Played after = played(again, before->function, before->trial, before->inputs);
       require_same("'" + before->function + "'", before->result, after.result, " on random tokens");
-      if (!base.empty()) require_same_computation(model, before->function, base, folder, options_like(model, true));
+      if (!base.empty()) {
+        ModelOptions options = options_like(model, true);
+        options.initialise = false;
+        const Model of_base = open_hugging_face_with(model.definition_text(), model.name(), base, options, folder);
+        require_same_computation(model, of_base, before->function, "with the base");
+      }
     } else {
       require_same_weights(model, again);
     }

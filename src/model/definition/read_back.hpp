@@ -30,4 +30,11 @@ Model read_back(const Model& model, const std::string& folder, const std::string
 /// sizes that are tried.
 std::optional<std::set<std::string>> weights_read_by(const Model& model, const std::string& function);
 
+/// Throws FileError if the function computes something else in `model` than in `other`, whose weights do not count. A
+/// play of few tokens does not show the effect of every hyper-parameter. For example, a window of attention may be
+/// longer than the text. The function is therefore recorded for as many tokens as the model can read, and the
+/// recordings are compared. `of_other` says what `other` is: "with the base".
+void require_same_computation(const Model& model, const Model& other, const std::string& function,
+                              const std::string& of_other);
+
 }  // namespace xtape::model

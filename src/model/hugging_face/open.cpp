@@ -306,8 +306,8 @@ Dtype stored_weights(const std::string& folder) {
 }
 
 bool is_hugging_face(const std::string& path) {
-  std::error_code none;
-  return fs::is_regular_file(fs::path(path) / model::config_file, none);
+  const std::string config = path_in(path, model::config_file);
+  return path_exists(config) && !is_folder(config);
 }
 
 Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,

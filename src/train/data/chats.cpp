@@ -6,6 +6,7 @@
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "base/files/folder_file.hpp"
 #include "base/messages/wording.hpp"
 #include "data/tables/json_lines.hpp"
 #include "xtape/model.hpp"
@@ -94,7 +95,7 @@ std::shared_ptr<const ChatTemplate> chat_template_of(const Recipe& recipe) {
     throw FileError("there is no chat template '" + named + "', as a file or among those of " + templates_directory() +
                     did_you_mean(named, names) + " (templates: " + joined(names) + ")");
   const std::string& folder = recipe.tokenizer.kind == "saved" ? recipe.tokenizer.path : recipe.from;
-  const std::string jinja = is_folder(folder) ? jinja_of(folder) : "";
+  const std::string jinja = opens_as_folder(folder) ? jinja_of(folder) : "";
   if (jinja.empty()) return nullptr;
   for (const std::string& name : names)
     if (auto chats = installed(name); chats->is_published_as(jinja)) return chats;

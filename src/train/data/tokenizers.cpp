@@ -5,6 +5,7 @@
 #include "base/files/durable.hpp"
 #include "base/files/encodings.hpp"
 #include "base/files/files.hpp"
+#include "base/files/folder_file.hpp"
 #include "base/json/json_text.hpp"
 #include "data/tokenizers/published.hpp"
 #include "data/tokenizers/utf8.hpp"
@@ -56,7 +57,7 @@ Tokenizers DataKind::tokenizers(const Recipe& recipe, const DataSplit& training)
   const Recipe::Data& data = recipe.data;
   const TokenizerSettings& settings = recipe.tokenizer;
   if (settings.kind != "saved" && settings.kind != "gpt2") check_utf8_texts(data, training);
-  if (data.has_pairs() && settings.kind == "saved" && is_folder(settings.path))
+  if (data.has_pairs() && settings.kind == "saved" && opens_as_folder(settings.path))
     return {load_tokenizer(settings.path), load_target_tokenizer(settings.path), {}};
   Tokenizers made;
   if (settings.joint || !data.has_pairs()) {

@@ -1,0 +1,230 @@
+// Folders of the Hugging Face Hub as GGUF files.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "base/arrays/elements.hpp"
+#include "base/files/durable.hpp"
+#include "base/messages/wording.hpp"
+#include "gguf/family.hpp"
+#include "gguf/write.hpp"
+#include "model/definition/definition.hpp"
+#include "model/definition/read_back.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "xtape/hugging_face.hpp"
+
+namespace xtape::gguf {
+
+namespace {
+struct AsJson {
+  template <class T>
+  Json operator()(const T& held) const {
+    return held;
+  }
+  Json operator()(const Hyper::List&) const { return {}; }
+};
+
+/// Returns the config with each setting of the mapping under the first of its keys. Where the config leaves the value
+/// to the definition, it is that of the model.
+Json full_config(const Json& config, const model::HuggingFaceMapping& mapping, const Model& model) {
+  Json full = Json::object();
+  for (const auto& setting : mapping.settings) {
+    Json value = setting.missing.value_or(Json());
+    for (const std::string& key : setting.keys)
+      if (const Json* found = model::find_key(config, key);
+          found != nullptr && (!found->is_null() || setting.maps_null())) {
+        value = *found;
+        break;
+      }
+    if (value.is_null() && setting.values.empty()) value = std::visit(AsJson{}, model.hyper().at(setting.hyper));
+    if (!value.is_null()) model::set_key(full, setting.keys[0], model::plain(value));
+  }
+  return full;
+}
+
+/// The number of a file's format in general.file_type.
+int file_type(const std::string& format) {
+  static const std::map<std::string, int> types = {{"F32", 0},   {"F16", 1},   {"Q4_0", 2}, {"Q4_1", 3},
+                                                   {"Q8_0", 7},  {"Q5_0", 8},  {"Q5_1", 9}, {"Q4_K", 14},
+                                                   {"Q5_K", 16}, {"Q6_K", 18}, {"BF16", 32}};
+  return types.at(format);
+}
+
+/// Chooses a tensor's format as llama.cpp does. Vectors, tables of positions and what chooses experts stay float32. The
+/// table of outputs has more bits. A format whose blocks do not divide the rows gives way to a larger one.
+const BlockFormat* format_for(const std::string& name, const Shape& shape, const std::string& wanted, bool outputs) {
+  std::string chosen = wanted;
+  if (shape.size() < 2 || name.starts_with("position_embd.") || name.starts_with("token_types.") ||
+      name.find(".ffn_gate_inp.") != std::string::npos)
+    chosen = "F32";
+  else if (outputs && wanted[0] == 'Q' && wanted != "Q8_0")
+    chosen = "Q6_K";
+  static const std::map<std::string, std::string> larger = {{"Q4_K", "Q5_0"}, {"Q5_K", "Q5_1"}, {"Q6_K", "Q8_0"}};
+  const auto divides = [&] { return shape.empty() || shape.back() % find_block_format(chosen)->elements == 0; };
+  if (!divides()) chosen = larger.contains(chosen) ? larger.at(chosen) : "F16";
+  if (!divides()) chosen = "F16";
+  return find_block_format(chosen);
+}
+
+/// A tensor of the file and the arrays of the folder from which it comes, by their numbers.
+struct Target {
+  const TensorRule* rule = nullptr;
+  std::map<std::int64_t, model::StoredWeight> parts;
+  bool is_list = false;  ///< Whether the folder has an array for each index of the first axis.
+};
+
+/// Returns a part in the order of the file.
+Array in_order(const model::StoredWeight& part, const TensorRule& rule, const Json& config) {
+  Array values(Dtype::float32, part.described().shape);
+  const Array read = part.file->read(part.entry);
+  convert_floats(read, values);
+  const Shape shape = values.shape();
+  const std::int64_t rows = shape.empty() ? 1 : shape[0], columns = count_of(shape) / std::max<std::int64_t>(rows, 1);
+  Array result(Dtype::float32, rule.transposed && shape.size() == 2 ? Shape{columns, rows} : shape);
+  const float* from = values.as<float>();
+  float* to = result.as<float>();
+  std::vector<std::int64_t> order;
+  if (!rule.rows.empty())
+    order = row_order(rule.rows, rows, config, "'" + part.file->path() + "': tensor '" + part.described().name + "'");
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const std::int64_t source = order.empty() ? row : order[static_cast<std::size_t>(row)];
+      const std::int64_t target = rule.transposed && shape.size() == 2 ? i * rows + row : row * columns + i;
+      to[target] = from[source * columns + i] + static_cast<float>(rule.plus);
+    }
+  return result;
+}
+
+Array joined_parts(const Target& target, const Json& config) {
+  if (!target.is_list) return in_order(target.parts.begin()->second, *target.rule, config);
+  std::vector<Array> parts;
+  for (const auto& part : target.parts) parts.push_back(in_order(part.second, *target.rule, config));
+  Shape shape = parts[0].shape();
+  shape.insert(0, std::ssize(parts));
+  Array all(Dtype::float32, shape);
+  float* to = all.as<float>();
+  for (const Array& part : parts) to = std::copy_n(part.as<float>(), count_of(part.shape()), to);
+  return all;
+}
+
+Shape shape_in_file(const Target& target) {
+  Shape shape = target.parts.begin()->second.described().shape;
+  if (target.rule->transposed && shape.size() == 2) shape = {shape[1], shape[0]};
+  if (target.is_list) shape.insert(0, std::ssize(target.parts));
+  return shape;
+}
+
+std::map<std::string, Target> targets_of(const std::vector<ArrayFile>& files, const model::HuggingFaceMapping& mapping,
+                                         const Family& family) {
+  std::vector<std::string> skipped;
+  std::map<std::string, Target> targets;
+  for (const model::StoredWeight& each : model::tensors_of(files, mapping, skipped)) {
+    const Renamed renamed = family.in_file(each.weight);
+    if (renamed.rule == nullptr) {
+      if (model::matches_any(each.weight, mapping.skip)) continue;
+      throw FileError("'" + each.file->path() + "': tensor '" + each.described().name +
+                      "' has no name in GGUF files of '" + family.architecture() + "'");
+    }
+    Target& target = targets[renamed.name];
+    target.rule = renamed.rule;
+    target.is_list = renamed.part >= 0;
+    target.parts.emplace(renamed.part, each);
+  }
+  return targets;
+}
+
+/// Throws FileError if the file computes something else than the folder.
+void check_same(const std::string& folder, const std::string& file) {
+  ModelOptions options;
+  options.initialise = false;
+  const Model model = open_hugging_face(folder, options), written = open_hugging_face(file, options);
+  const std::vector<std::string> functions = model.functions();
+  for (const std::string& function : functions)
+    if (function == "logits" || !contains(functions, std::string("logits")))
+      model::require_same_computation(model, written, function, "in a GGUF file");
+}
+
+Json config_of(const std::string& folder, model::HuggingFaceMapping& mapping) {
+  const JsonNode config = model::read_config(folder);
+  const auto definition = model::read_definition(find_definition(config.at("model_type").text()));
+  if (!definition->hugging_face) config.fail("the definition of this type has no entry \"hugging_face\"");
+  mapping = *definition->hugging_face;
+  ModelOptions options;
+  options.initialise = false;
+  Json full = full_config(config.json(), mapping, open_hugging_face(folder, options));
+  full["model_type"] = mapping.model_type;
+  return full;
+}
+
+Metadata metadata_of(const std::string& folder, const Family& family, const Json& config, const std::string& format) {
+  Metadata metadata = {{architecture_key, family.architecture()},
+                       {"general.name", std::filesystem::path(folder).filename().string()},
+                       {"general.file_type", file_type(format)},
+                       {"general.quantization_version", 2}};
+  for (auto& each : family.metadata(config)) metadata.push_back(std::move(each));
+  const Json* tokens = model::find_key(config, "vocab_size");
+  if (tokens != nullptr) metadata.emplace_back(family.architecture() + ".vocab_size", *tokens);
+  for (auto& each : tokenizer_metadata(folder, tokens == nullptr ? 0 : tokens->get<std::int64_t>()))
+    metadata.push_back(std::move(each));
+  return metadata;
+}
+}  // namespace
+
+}  // namespace xtape::gguf
+
+namespace xtape {
+
+std::vector<std::string> gguf_formats() {
+  std::vector<std::string> names;
+  for (const BlockFormat& format : block_formats())
+    if (format.encode != nullptr) names.emplace_back(format.name);
+  return names;
+}
+
+void convert_to_gguf(const std::string& folder, const std::string& path, const std::string& format) {
+  using namespace gguf;
+  if (!contains(gguf_formats(), format))
+    throw Error("there is no format '" + format + "' for weights of GGUF files; there are " + joined(gguf_formats()));
+  read_gguf_files();
+  model::HuggingFaceMapping mapping;
+  const Json config = config_of(folder, mapping);
+  const Family family = Family::of_model_type(mapping.model_type);
+  const std::vector<ArrayFile> files = model::weight_files(folder);
+  const std::map<std::string, Target> targets = targets_of(files, mapping, family);
+  const std::string outputs = targets.contains("output.weight") ? "output.weight" : "token_embd.weight";
+  std::vector<Written> tensors;
+  for (const auto& [name, target] : targets) {
+    const Shape shape = shape_in_file(target);
+    tensors.push_back({name, shape, format_for(name, shape, format, name == outputs),
+                       [&target = target, &config] { return joined_parts(target, config); }});
+  }
+  if (const std::vector<float> factors = family.rotary_factors(config); !factors.empty())
+    tensors.push_back({family.factors(), Shape{std::ssize(factors)}, find_block_format("F32"), [factors] {
+                         Array array(Dtype::float32, Shape{std::ssize(factors)});
+                         std::ranges::copy(factors, array.as<float>());
+                         return array;
+                       }});
+  const std::string beside = path + ".writing.gguf";
+  try {
+    write_file(beside, metadata_of(folder, family, config, format), tensors);
+    check_same(folder, beside);
+  } catch (...) {
+    remove_if_possible(beside);
+    throw;
+  }
+  rename_path(beside, path);
+}
+
+void save_gguf(const Model& model, const std::string& path, const std::string& format, const std::string& like) {
+  const std::string folder = path + ".folder" + unfinished;
+  try {
+    save_hugging_face(model, folder, like);
+    convert_to_gguf(folder, path, format);
+  } catch (...) {
+    remove_if_possible(folder);
+    throw;
+  }
+  remove_if_possible(folder);
+}
+
+}  // namespace xtape
