@@ -12,6 +12,8 @@
 
 namespace xtape::gguf {
 
+inline constexpr const char* rope = "rope_parameters.";  ///< The beginning of keys of configs.
+
 /// How a tensor of a file is one of a folder.
 struct TensorRule {
   std::string theirs, ours;  ///< Names without their last word: "blk.*.attn_q", "layers.*.self_attn.q_proj".
