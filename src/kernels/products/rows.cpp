@@ -19,6 +19,13 @@ constexpr std::int64_t block_columns = 64;        // columns are distributed to 
 constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
 
+// Where code is to be small, rows are computed one after the other, instead of by a function for each number of rows.
+#ifdef __OPTIMIZE_SIZE__
+constexpr bool small_code = true;
+#else
+constexpr bool small_code = false;
+#endif
+
 /// Returns the plan with m <= n, with the operands exchanged if necessary.
 GemmPlan with_few_rows(const GemmPlan& plan) {
   return plan.m <= plan.n ? plan : with_sides_swapped(plan);
@@ -217,13 +224,17 @@ void by_columns(const RowColumns<T, W>& p) {
 
 template <class T, class W>
 using MultiplyRows = void (*)(const RowColumns<T, W>&);
+template <class T, class W, int rows, MultiplyRows<T, W> one>
+void one_by_one(const RowColumns<T, W>& p) {
+  for (int i = 0; i < rows; ++i) one(p.row(i));
+}
 template <class T, class W, int... i>
 constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
-  return {by_terms<T, W, i + 1>...};
+  return {small_code ? one_by_one<T, W, i + 1, by_terms<T, W, 1>> : by_terms<T, W, i + 1>...};
 }
 template <class T, class W, int... i>
 constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
-  return {by_columns<T, W, i + 1>...};
+  return {small_code ? one_by_one<T, W, i + 1, by_columns<T, W, 1>> : by_columns<T, W, i + 1>...};
 }
 
 /// A product with a matrix so large that reading it takes nearly all the time. The product is divided along the terms.
@@ -282,7 +293,7 @@ class Chunked {
 template <class W, int... i>
 constexpr std::array<MultiplyRows<float, W>, rows_together<float>> by_blocks_of(
     std::integer_sequence<int, i...> /*rows*/) {
-  return {by_blocks<W, i + 1>...};
+  return {small_code ? one_by_one<float, W, i + 1, by_blocks<W, 1>> : by_blocks<W, i + 1>...};
 }
 
 /// Returns the functions for 1, 2 … rows.
