@@ -148,6 +148,8 @@ struct Recipe {
   bool measure_bleu = false;
   /// Whether evaluations measure the share of these translations or continuations that match the reference exactly.
   bool measure_exact_match = false;
+  /// The most batches of a split that an evaluation plays. 0: all.
+  std::int64_t evaluate_batches = 0;
   /// Updates between checkpoints. There is always a checkpoint after the last update.
   std::int64_t checkpoint_every = 0;
   bool checkpoint_epochs = false;  ///< Whether to write a checkpoint after every epoch, too.

@@ -105,6 +105,31 @@ TEST_CASE("a run on a long text draws the batches of its tokens in memory, and c
   }
 }
 
+TEST_CASE("an evaluation plays as many batches as it may, spread over the split") {
+  const tiny::Directory directory;
+  const std::string text = long_text().substr(0, 2000);
+  const Recipe all = recipe_of(directory, directory.write("text.txt", text), {{"data.split", "0.5"}});
+  const Recipe few = recipe_of(directory, directory / "text.txt", {{"data.split", "0.5"}, {"evaluate_batches", "3"}});
+  const TextSplit split = split_text(text, 0.5);
+  const CharacterTokenizer tokenizer(split.training);
+  const TextBatches expected(tokenizer.encode(split.training), tokenizer.encode(split.validation),
+                             {.rows = 4, .block_size = 12, .seed = 4});
+  REQUIRE(expected.validation_batches() == 21);
+  Run run = Run::create(few, directory / "few");
+  CHECK(run.batches().validation_batches() == 3);
+  BatchArrays a = expected.blank(), b = expected.blank();
+  for (const std::int64_t index : {0, 1, 2}) {
+    expected.validation(7 * index, a);
+    run.batches().validation(index, b);
+    CHECK(std::equal(a.at("tokens").as<std::int64_t>(), a.at("tokens").as<std::int64_t>() + 48,
+                     b.at("tokens").as<std::int64_t>()));
+  }
+  CHECK(run.evaluate().tokens == 3 * 48);
+  CHECK(Run::create(all, directory / "all").evaluate().tokens == 999);
+  const Recipe many = recipe_of(directory, directory / "text.txt", {{"data.split", "0.5"}, {"evaluate_batches", "99"}});
+  CHECK(Run::create(many, directory / "many").evaluate().tokens == 999);
+}
+
 TEST_CASE("ranks share the cache of a long text, and a text that has changed is read again") {
   const tiny::Directory directory;
   std::string text = long_text();

@@ -164,26 +164,69 @@ class StagedBatches final : public Batches {
   mutable std::unique_ptr<Batches> now_;  // of the stage `stage_`; only one thread uses batches
   mutable std::size_t stage_ = 0;
 };
+
+/// Evaluates only some batches: as far apart as possible, or the first ones if their rows continue each other.
+class FewerEvaluated final : public Batches {
+ public:
+  /// `batches` has more than `most` validation batches.
+  FewerEvaluated(std::unique_ptr<Batches> batches, std::int64_t most) : all_(std::move(batches)), most_(most) {}
+
+  std::int64_t rows() const override { return all_->rows(); }
+  std::int64_t columns() const override { return all_->columns(); }
+  BatchArrays blank() const override { return all_->blank(); }
+  std::int64_t epoch_batches() const override { return all_->epoch_batches(); }
+  RowDraws draws() const override { return all_->draws(); }
+  std::uint64_t order() const override { return all_->order(); }
+  void training(std::uint64_t index, BatchArrays& batch) const override { all_->training(index, batch); }
+  std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override {
+    return all_->training_place(index, array, row);
+  }
+  bool training_continues(std::uint64_t index) const override { return all_->training_continues(index); }
+  std::int64_t validation_batches() const override { return most_; }
+  void validation(std::int64_t index, BatchArrays& batch) const override { all_->validation(place(index), batch); }
+  bool validation_continues(std::int64_t index) const override {
+    return continue_ && all_->validation_continues(index);
+  }
+  void validation_sample(std::uint64_t index, BatchArrays& batch) const override {
+    all_->validation_sample(index, batch);
+  }
+
+ private:
+  std::int64_t place(std::int64_t index) const {
+    if (continue_) return index;
+    const std::int64_t count = all_->validation_batches();  // index * count / most_, which could overflow:
+    return count / most_ * index + count % most_ * index / most_;
+  }
+  std::unique_ptr<Batches> all_;
+  std::int64_t most_;
+  bool continue_ = all_->validation_continues(1);
+};
+
+std::unique_ptr<Batches> with_fewer_evaluated(std::unique_ptr<Batches> batches, const Recipe& recipe) {
+  const std::int64_t most = recipe.evaluate_batches;
+  if (most == 0 || batches->validation_batches() <= most) return batches;
+  return std::make_unique<FewerEvaluated>(std::move(batches), most);
+}
 }  // namespace
 
 std::unique_ptr<Batches> DataSplits::batches(const Recipe& recipe, const Tokenizers& tokenizers) const {
   const auto make = [this, tokenizers](const Recipe& of_stage) {
     return kind_of(of_stage.data).batches(of_stage, tokenizers, splits_[training], splits_[validation]);
   };
-  if (recipe.stages.empty()) return make(recipe);
-  return std::make_unique<StagedBatches>(recipe, make);
+  return with_fewer_evaluated(recipe.stages.empty() ? make(recipe) : std::make_unique<StagedBatches>(recipe, make),
+                              recipe);
 }
 
 std::unique_ptr<Batches> DataSplits::batches(const Recipe& recipe, const Tokenizers& tokenizers,
                                              const std::string& on) const {
   const DataKind& kind = kind_of(recipe.data);
   const DataSplit& split = evaluated(recipe.data, on);
-  if (!kind.has_rows) return kind.batches(recipe, tokenizers, splits_[training], split);
+  if (!kind.has_rows) return with_fewer_evaluated(kind.batches(recipe, tokenizers, splits_[training], split), recipe);
   // The rows stand in for those of the training split, which then need not be made again.
   Recipe measured = recipe;
   measured.data.max_length = 0;
   measured.trainer.privacy = {};
-  return kind.batches(measured, tokenizers, split, split);
+  return with_fewer_evaluated(kind.batches(measured, tokenizers, split, split), recipe);
 }
 
 std::vector<std::unique_ptr<Batches>> DataSplits::sets(const Recipe& recipe, const Tokenizers& tokenizers) const {

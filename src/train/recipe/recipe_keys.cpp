@@ -268,6 +268,8 @@ const Keys<Recipe> recipe_keys = {
       {"epochs", "integer, at least 0", "", "the maximum number of epochs, for data that has epochs", read_epochs},
       {"evaluate_every", "integer, `\"epoch\"`", "`0`; with `epochs` `\"epoch\"`",
        "updates between evaluations; there is always one at the end", read_evaluate_every},
+      {"evaluate_batches", &Recipe::evaluate_batches,
+       "the most batches of an evaluation, spread over the split; 0: all", Range{.low = 0}},
       {"checkpoint_every", "integer, `\"epoch\"`", "`evaluate_every`",
        "updates between checkpoints; there is always one at the end", read_checkpoint_every},
       {"patience", in_fit(&Trainer::FitOptions::patience),
