@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "gguf/family.hpp"
+#include "kernels/table/kernels.hpp"
 #include "model/hugging_face/folder.hpp"
 
 namespace xtape::gguf {
@@ -24,7 +25,8 @@ std::vector<double> rotary_frequencies(const Json& config) {
   const double width = rotary_width(config);
   const double theta = number_at(config, rope + std::string("rope_theta"), 10000);
   std::vector<double> turns;
-  for (double i = 0; i < width / 2; ++i) turns.push_back(std::pow(theta, -2 * i / width) / (2 * std::numbers::pi));
+  for (double i = 0; i < width / 2; ++i)
+    turns.push_back(kernels().numbers.pow(theta, -2 * i / width) / (2 * std::numbers::pi));
   return turns;
 }
 

@@ -116,7 +116,7 @@ expect 2 "" "--head must be 1 to 2, because this attention has 2 heads; got 3" a
 expect 2 "" "must be mean, all or a number, not 'first'" attention odd --source say --head first --out no.svg
 expect 2 "" "the source is empty" attention odd --source "" --out no.svg
 expect 2 "" "not UTF-8" attention odd --source "$(printf '\xff')" --out no.svg
-expect 2 "" "not sentence pairs" attention text --source t --target h --out no.svg
+expect 2 "" "has no target" attention text --source t --target h --out no.svg
 expect 2 "" "pictures are SVG files: the name must end in .svg, not 'no.png'" attention odd --source say --out no.png
 expect 2 "" "cannot write 'missing/no.svg'" attention odd --source say --out missing/no.svg
 cp -r odd without

@@ -234,6 +234,22 @@ std::vector<Row> rows_of_models(World& w) {
       {"Model::save_weights", "no such folder", "/nowhere", [&w] { w.model.save_weights("/nowhere/w"); }},
       {"Model::load_weights", "no such file", "/nowhere", [&w] { w.model.load_weights("/nowhere"); }},
       {"Model::load_weights", "moved", gone, [=, &w] { moved().load_weights(w.file); }},
+      {"Model::allocate_weights_as", "moved", gone, [=] { moved().allocate_weights_as(Dtype::int8); }},
+      {"Model::allocate_weights_as", "no storage", "int64", [&w] { w.model.allocate_weights_as(Dtype::int64); }},
+      {"WeightDtypes::of", "empty", "", [] { CHECK(!WeightDtypes().of("")); }},
+      {"WeightDtypes::add", "empty", "",
+       [] {
+         WeightDtypes dtypes;
+         dtypes.add("", Dtype::int8);
+         CHECK(!dtypes.of("w"));
+       }},
+      {"WeightDtypes::put_first", "twice", "",
+       [] {
+         WeightDtypes dtypes = Dtype::int8;
+         dtypes.put_first("*", Dtype::bfloat16);
+         dtypes.put_first("*", Dtype::float16);
+         CHECK(dtypes.of("w") == Dtype::float16);
+       }},
       {"Model::definition_text", "moved", gone, [=] { static_cast<void>(moved().definition_text()); }},
       {"find_definition", "empty", "", [] { CHECK_THROWS_AS(find_definition(""), FileError); }},
       {"find_definition", "unknown", "gpt", [] { find_definition("gpt22"); }},
@@ -268,6 +284,8 @@ TEST_CASE("misuse of files and models is an Error, or works as the table says") 
 
 TEST_CASE("the table has every function of files and models that can be misused") {
   check_complete<World>(rows_of_all, {"safetensors.hpp", "model.hpp", "hugging_face.hpp"},
-                        {"Hyper::has", "Hyper::items", "Hyper::set", "to_string", "models_directory"}, 40);
+                        {"Hyper::has", "Hyper::items", "Hyper::set", "to_string", "models_directory",
+                         "WeightDtypes::empty", "WeightDtypes::rows", "Model::orders"},
+                        40);
 }
 }  // namespace misuse::models

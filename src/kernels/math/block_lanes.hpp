@@ -161,6 +161,31 @@ inline __m512i wide_bytes(const std::uint8_t* from) {
 }
 #endif
 
+#ifdef __OPTIMIZE_SIZE__
+
+/// Decodes one block. group<odd>(n, f) calls f(i, register i) for group 2 * n + odd. Where code is to be small, the
+/// block is decoded in memory.
+template <class B>
+class BlockReader {
+ public:
+  explicit BlockReader(const B& block) {
+    static const BlockFormat& format =
+        *std::ranges::find(block_formats(), static_cast<std::int64_t>(sizeof(B)), &BlockFormat::bytes);
+    format.decode(reinterpret_cast<const std::byte*>(&block), numbers_, 1);
+  }
+  template <int odd, class F>
+  void group(std::int64_t n, const F& f) const {
+    const float* numbers = numbers_ + (2 * n + odd) * group_numbers;
+    constexpr int width = xsimd::batch<float>::size;
+    each_register([&](auto i) { return xsimd::batch<float>::load_unaligned(numbers + i() * width); }, f);
+  }
+
+ private:
+  float numbers_[block_numbers<B>];
+};
+
+#else
+
 /// Decodes one block. group<odd>(n, f) calls f(i, register i) for group 2 * n + odd.
 template <class B>
 class BlockReader;
@@ -318,6 +343,8 @@ class BlockReader<block::Q6_K> {
   const block::Q6_K& block_;
   alignas(64) float scales_[16];
 };
+
+#endif
 
 /// Calls f(first number, i, register i) for the groups [begin, finish) of a block.
 template <class B, class F>
