@@ -51,7 +51,7 @@ Done in $((SECONDS / 60)):$(printf %02d $((SECONDS % 60))). To try next:
   xtape translate $run   # numbers of your own, in Portuguese words
   xtape attention $run --source "três mil e sessenta"   # draws attention.svg, with gnuplot$gnuplot
   xtape show   # the models and recipes; xtape show transformer prints one
-  xtape train shakespeare_char --set data.text=$data/training.tsv --set steps=200 --out runs/gpt   # a GPT
+  xtape train shakespeare_char --set data.text=$data/training.tsv --set steps=100 --out runs/gpt   # a GPT
   xtape generate runs/gpt --prompt "cento e "
 For ONNX files and several processes, bash scripts/test.sh installs what is missing and builds build/src/cli/xtape.
 docs/tutorials/own_gpt.md is for models of your own, docs/tutorials/regression.md for programs in C++.

@@ -9,7 +9,7 @@ cores. Without names, all tests run but those of the group "apart".
   --patience  every test may take N times as long as the build says: a sanitized one is slow. Beside this, time that
               others take from a test does not count: on a machine with twice as much to do as it has processors,
               every test may take twice as long
-  --jobs      how many tests run at once (2): most of them use one processor
+  --jobs      how many tests run at once (3): most of them use one processor, and some wait for files and processes
   --under     the words before each test's own: an emulator and its options, for suites that are programs
 
 A test reports with a last line "3 passed, 0 failed", and ", 2 skipped" behind it where the machine lacks what two cases
@@ -64,7 +64,7 @@ def written(passed, failed, skipped):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("--patience", type=float, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=3)
     parser.add_argument("--under", type=shlex.split, default=[])
     parser.add_argument("directories", nargs="+")
     words = parser.parse_args()

@@ -2,7 +2,8 @@
 // SGD with momentum and the running statistics. Prints the least milliseconds and the peak of the resident memory in
 // MiB. `xtape profile cifar10_resnet` shows where the time goes.
 //
-// usage: resnet [--threads N] [--seconds S] [--batch N]
+// usage: resnet [--threads N] [--seconds S] [--batch N] [--as-if-threads N], which compares the predicted time of N
+//               threads with the measured one
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "bench.hpp"
+#include "predicted.hpp"
 #include "xtape/train.hpp"
 
 using namespace xtape;
@@ -45,10 +46,12 @@ int main(int count, char** words) {
   options.threads = 1;
   double seconds = 5;
   std::int64_t batch = 32;
+  int predicted = 0;
   for (int i = 1; i < count; ++i) {
     const auto value = [&] { return i + 1 < count ? std::atof(words[++i]) : 0.0; };
     if (std::strcmp(words[i], "--threads") == 0) options.threads = static_cast<int>(value());
     if (std::strcmp(words[i], "--seconds") == 0) seconds = value();
+    if (std::strcmp(words[i], "--as-if-threads") == 0) predicted = static_cast<int>(value());
     if (std::strcmp(words[i], "--batch") == 0) batch = static_cast<std::int64_t>(value());
   }
   options.optimizer.kind = OptimizerOptions::Kind::sgd;
@@ -57,6 +60,15 @@ int main(int count, char** words) {
   options.schedule.rate = 0.01;
   Model model = Model::load("resnet");
   const OneBatch batches(batch);
+  if (predicted > 0) {
+    bench::print_predicted("resnet", predicted, 5, [&](int threads) -> std::function<void()> {
+      options.threads = threads;
+      const auto of_trainer = std::make_shared<Model>(Model::load("resnet"));
+      const auto trainer = std::make_shared<Trainer>(*of_trainer, batches, options);
+      return [of_trainer, trainer] { trainer->update(); };
+    });
+    return 0;
+  }
   Trainer trainer(model, batches, options);
   trainer.update();
   double best = 1e9;

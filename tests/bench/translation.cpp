@@ -2,10 +2,11 @@
 // line for each. The time includes planning, but not loading the run.
 //
 // usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N] [--weights DTYPE] [--precision NAME]
+//                    [--as-if-threads N], which compares the predicted time of N threads with the measured one
 #include <cstdio>
 #include <string>
 
-#include "bench.hpp"
+#include "predicted.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {
@@ -21,7 +22,14 @@ struct Words {
   std::string threads = "2";
   std::string weights = "float32";
   std::string precision = "float32";
+  int predicted = 0;
 };
+
+Run open(const Words& words, const std::string& threads) {
+  Run run = Run::open(words.run, {{"threads", threads}, {"precision", words.precision}});
+  run.model().store_weights_as(dtype_named(words.weights));
+  return run;
+}
 
 void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch, std::int64_t beam) {
   SearchOptions options = run.recipe().search;
@@ -58,6 +66,8 @@ Words parse(int count, char** arguments) {
       words.weights = arguments[i + 1];
     else if (word == "--precision")
       words.precision = arguments[i + 1];
+    else if (word == "--as-if-threads")
+      words.predicted = std::stoi(arguments[i + 1]);
     else
       throw Error(usage);
   }
@@ -69,10 +79,20 @@ Words parse(int count, char** arguments) {
 int main(int count, char** arguments) {
   try {
     const Words words = parse(count, arguments);
-    Run run = Run::open(words.run, {{"threads", words.threads}, {"precision", words.precision}});
-    run.model().store_weights_as(dtype_named(words.weights));
     std::vector<std::string> lines = read_lines(words.source);
     if (lines.size() > words.lines) lines.resize(words.lines);
+    if (words.predicted > 0) {
+      bench::print_predicted("translation", words.predicted, 1, [&](int threads) -> std::function<void()> {
+        const auto run = std::make_shared<Run>(open(words, std::to_string(threads)));
+        return [=, &words] {
+          SearchOptions options = run->recipe().search;
+          options.batch_size = words.batch;
+          run->translate(lines, options);
+        };
+      });
+      return 0;
+    }
+    Run run = open(words, words.threads);
     for (const std::int64_t beam : {1, 5}) measure(run, lines, words.batch, beam);
     return 0;
   } catch (const std::exception& error) {
