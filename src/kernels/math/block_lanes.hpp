@@ -161,10 +161,13 @@ inline __m512i wide_bytes(const std::uint8_t* from) {
 }
 #endif
 
+/// Decodes one block. group<odd>(n, f) calls f(i, register i) for group 2 * n + odd.
+template <class B>
+class BlockReader;
+
 #ifdef __OPTIMIZE_SIZE__
 
-/// Decodes one block. group<odd>(n, f) calls f(i, register i) for group 2 * n + odd. Where code is to be small, the
-/// block is decoded in memory.
+// Where code is to be small, the block is decoded in memory.
 template <class B>
 class BlockReader {
  public:
@@ -185,10 +188,6 @@ class BlockReader {
 };
 
 #else
-
-/// Decodes one block. group<odd>(n, f) calls f(i, register i) for group 2 * n + odd.
-template <class B>
-class BlockReader;
 
 template <>
 class BlockReader<block::Q8_0> {
