@@ -5,13 +5,16 @@
 
 #include "base/arrays/elements.hpp"
 #include "base/files/durable.hpp"
+#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
 #include "gguf/family.hpp"
+#include "gguf/tokenizer.hpp"
 #include "gguf/write.hpp"
 #include "model/definition/definition.hpp"
 #include "model/definition/read_back.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/tokenizers.hpp"
 
 namespace xtape::gguf {
 
@@ -107,6 +110,19 @@ Array joined_parts(const Target& target, const Json& config) {
   return all;
 }
 
+/// Throws FileError unless the parts are all indices of one axis, and equally large.
+void check_parts(const std::string& name, const Target& target) {
+  if (!target.is_list) return;
+  const model::StoredWeight& first = target.parts.begin()->second;
+  std::int64_t number = 0;
+  for (const auto& [index, part] : target.parts)
+    if (index != number++ || part.described().shape != first.described().shape)
+      throw FileError("'" + part.file->path() + "': tensor '" + part.described().name + "' of shape " +
+                      to_string(part.described().shape) + " does not fit '" + first.described().name + "' of shape " +
+                      to_string(first.described().shape) + ": '" + name +
+                      "' joins them, and needs every number from 0");
+}
+
 Shape shape_in_file(const Target& target) {
   Shape shape = target.parts.begin()->second.described().shape;
   if (target.rule->transposed && shape.size() == 2) shape = {shape[1], shape[0]};
@@ -130,11 +146,26 @@ std::map<std::string, Target> targets_of(const std::vector<ArrayFile>& files, co
     target.is_list = renamed.part >= 0;
     target.parts.emplace(renamed.part, each);
   }
+  for (const auto& [name, target] : targets) check_parts(name, target);
   return targets;
 }
 
-/// Throws FileError if the file computes something else than the folder.
+/// Texts in which tokenizers differ: spaces, digits, signs, letters of several scripts, and special tokens.
+constexpr const char* trial_texts[] = {"Hello  world, it's 1234567 \u00c4\u00d6.\n\n  \u65e5\u672c\u8a9e \U0001f642",
+                                       " a b", "<s>x</s> [UNK] <|im_start|>user<|endoftext|>"};
+
+/// Throws FileError if the file gives other tokens than the folder.
+void check_tokens(const std::string& folder, const std::string& file) {
+  const auto of_folder = load_tokenizer(folder), of_file = load_tokenizer(file);
+  for (const char* text : trial_texts)
+    if (of_folder->encode(text) != of_file->encode(text))
+      throw FileError("the tokenizer of '" + folder + "' gives other tokens in a GGUF file for \"" + escaped(text) +
+                      "\": such files cannot express it");
+}
+
+/// Throws FileError if the file computes something else than the folder, or lacks weights.
 void check_same(const std::string& folder, const std::string& file) {
+  model::check_hugging_face(file, {}, "");
   ModelOptions options;
   options.initialise = false;
   const Model model = open_hugging_face(folder, options), written = open_hugging_face(file, options);
@@ -156,9 +187,10 @@ Json config_of(const std::string& folder, model::HuggingFaceMapping& mapping) {
   return full;
 }
 
-Metadata metadata_of(const std::string& folder, const Family& family, const Json& config, const std::string& format) {
+Metadata metadata_of(const std::string& folder, const std::string& name, const Family& family, const Json& config,
+                     const std::string& format) {
   Metadata metadata = {{architecture_key, family.architecture()},
-                       {"general.name", std::filesystem::path(folder).filename().string()},
+                       {"general.name", name},
                        {"general.file_type", file_type(format)},
                        {"general.quantization_version", 2}};
   for (auto& each : family.metadata(config)) metadata.push_back(std::move(each));
@@ -186,6 +218,7 @@ void convert_to_gguf(const std::string& folder, const std::string& path, const s
   if (!contains(gguf_formats(), format))
     throw Error("there is no format '" + format + "' for weights of GGUF files; there are " + joined(gguf_formats()));
   read_gguf_files();
+  model::check_hugging_face(folder, {}, "");
   model::HuggingFaceMapping mapping;
   const Json config = config_of(folder, mapping);
   const Family family = Family::of_model_type(mapping.model_type);
@@ -204,20 +237,24 @@ void convert_to_gguf(const std::string& folder, const std::string& path, const s
                          std::ranges::copy(factors, array.as<float>());
                          return array;
                        }});
-  const std::string beside = path + ".writing.gguf";
+  const std::string target = link_target(path), beside = target + ".writing.gguf";
+  const Metadata metadata = metadata_of(folder, std::filesystem::path(path).stem().string(), family, config, format);
   try {
-    write_file(beside, metadata_of(folder, family, config, format), tensors);
+    write_file(beside, metadata, tensors);
     check_same(folder, beside);
+    if (std::ranges::find(metadata, tokenizer_prefix + "tokens", &Metadata::value_type::first) != metadata.end())
+      check_tokens(folder, beside);
+    rename_path(beside, target);
   } catch (...) {
     remove_if_possible(beside);
     throw;
   }
-  rename_path(beside, path);
 }
 
 void save_gguf(const Model& model, const std::string& path, const std::string& format, const std::string& like) {
   const std::string folder = path + ".folder" + unfinished;
   try {
+    remove_if_possible(folder);  // what a process that was ended left
     save_hugging_face(model, folder, like);
     convert_to_gguf(folder, path, format);
   } catch (...) {

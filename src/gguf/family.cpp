@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <set>
+#include <sstream>
 
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
@@ -240,18 +243,15 @@ Json Family::config(const FileData& file) const {
 /// A key that belongs to the architecture and is not read is a key of the config, so that it gives the warning that
 /// other unknown keys of configs give.
 void Family::add_unknown_keys(const FileData& file, Json& config) const {
-  const std::string known =
-      node_.at("config").json().dump() + (node_.has("ignored") ? node_.at("ignored").json().dump() : "");
-  for (const std::string& key : file.keys)
-    if (key.starts_with(architecture_ + ".")) {
-      const std::string word = key.substr(architecture_.size() + 1);
-      const auto is_end = [](char c) { return c == '"' || c == ' '; };
-      std::size_t at = known.find(word);
-      while (at != std::string::npos && !(is_end(known[at - 1]) && is_end(known[at + word.size()])))
-        at = known.find(word, at + 1);
-      if (at == std::string::npos && !(node_.has("when") && node_.at("when").text() == word))
-        config[key] = file.metadata[key];
-    }
+  std::string text = node_.at("config").json().dump() + (node_.has("ignored") ? node_.at("ignored").json().dump() : "");
+  std::ranges::replace(text, '"', ' ');
+  std::istringstream words(text);
+  std::set<std::string> known{std::istream_iterator<std::string>(words), {}};
+  if (node_.has("when")) known.insert(node_.at("when").text());
+  const std::string prefix = architecture_ + ".";
+  auto& entries = config.get_ref<Json::object_t&>();  // ordered JSON would search all keys for each insertion
+  for (const auto& [key, value] : file.metadata.items())
+    if (key.starts_with(prefix) && !known.contains(key.substr(prefix.size()))) entries.emplace_back(key, value);
 }
 
 namespace {
@@ -331,10 +331,11 @@ std::vector<std::int64_t> row_order(const std::string& rows, std::int64_t count,
     sizes.push_back(number                                           ? std::stoll(word)
                     : value != nullptr && value->is_number_integer() ? value->get<std::int64_t>()
                                                                      : 0);
-    if (sizes.back() <= 0 && unknown < 0)
+    const std::int64_t size = sizes.back();
+    if (size <= 0 && unknown < 0)
       unknown = std::ssize(sizes) - 1;
     else
-      product *= std::max<std::int64_t>(sizes.back(), 1);
+      product = size <= 0 || size > count / product ? count + 1 : product * size;  // sizes may be the file's
   }
   if (unknown >= 0) sizes[static_cast<std::size_t>(unknown)] = product > count ? 0 : count / product;
   const std::int64_t all = unknown < 0 ? product : product * sizes[static_cast<std::size_t>(unknown)];

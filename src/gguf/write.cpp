@@ -1,8 +1,10 @@
 #include "gguf/write.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/files/files.hpp"
 #include "base/memory/lengths.hpp"
@@ -27,16 +29,30 @@ Type type_of(const Json& value, bool element) {
   if (value.is_array()) return Type::array;
   if (value.is_string()) return Type::text;
   if (value.is_boolean()) return Type::flag;
+  if (!value.is_number()) throw DefinitionError("a GGUF file cannot hold " + shown(value));
   return value.is_number_float() ? Type::f32 : element ? Type::i32 : Type::u32;
+}
+
+/// The type of the elements of a list. One float makes all floats.
+Type type_of_elements(const Json& list) {
+  if (std::ranges::any_of(list, [](const Json& each) { return each.is_number_float(); })) return Type::f32;
+  return list.empty() ? Type::text : type_of(list[0], true);
+}
+
+template <class T>
+T whole(const Json& value) {
+  const auto number = value.get<std::int64_t>();
+  if (!std::in_range<T>(number)) throw DefinitionError("a GGUF file cannot hold " + shown(value) + " in 32 bits");
+  return static_cast<T>(number);
 }
 
 void add_value(std::string& to, const Json& value, Type type) {
   if (type == Type::text) return add(to, value.get_ref<const std::string&>());
   if (type == Type::flag) return add(to, static_cast<std::uint8_t>(value.get<bool>()));
   if (type == Type::f32) return add(to, value.get<float>());
-  if (type == Type::i32) return add(to, value.get<std::int32_t>());
-  if (type == Type::u32) return add(to, value.get<std::uint32_t>());
-  const Type elements = value.empty() ? Type::text : type_of(value[0], true);
+  if (type == Type::i32) return add(to, whole<std::int32_t>(value));
+  if (type == Type::u32) return add(to, whole<std::uint32_t>(value));
+  const Type elements = type_of_elements(value);
   add(to, elements);
   add(to, static_cast<std::uint64_t>(value.size()));
   for (const Json& each : value) add_value(to, each, elements);

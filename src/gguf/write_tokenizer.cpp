@@ -194,6 +194,9 @@ class TokenizerFolder {
     Vocabulary vocabulary;
     for (const std::string& line : lines) {
       const bool special = line.size() > 2 && line.front() == '[' && line.back() == ']';
+      for (const auto& [text, key] :
+           {std::pair("[CLS]", "cls_token_id"), {"[SEP]", "seperator_token_id"}, {"[MASK]", "mask_token_id"}})
+        if (line == text) put(key, std::ssize(vocabulary.texts));
       vocabulary.set(std::ssize(vocabulary.texts),
                      special                  ? line
                      : line.starts_with("##") ? line.substr(2)

@@ -3,13 +3,16 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "error_of.hpp"
 #include "folders.hpp"
+#include "gguf/family.hpp"
 #include "source_root.hpp"
 #include "xtape/gguf.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
 #include "xtape/tokenizers.hpp"
 
 using namespace xtape;
@@ -125,8 +128,31 @@ TEST_CASE("what a file cannot express is an error, and leaves no file") {
   holds([&] { convert_to_gguf(folders + "decoders/gemma2", made / "x.gguf"); },
         "computes something else in a GGUF file");
   holds([&] { convert_to_gguf(folders + "decoders/flat", made / "x.gguf"); }, "has no name in GGUF files of 'phi2'");
+  const auto without = [&](const std::string& from, const std::string& tensor) {
+    const std::string folder = made / "lacks";
+    std::filesystem::remove_all(folder);
+    std::filesystem::copy(folders + from, folder, std::filesystem::copy_options::recursive);
+    Store store = load_arrays(folder + "/model.safetensors"), rest;
+    for (const Store::Entry& entry : store)
+      if (entry.name != tensor) rest.add(entry.name, Array(entry.value));
+    REQUIRE(rest.size() + 1 == store.size());
+    save_arrays(folder + "/model.safetensors", rest);
+    return folder;
+  };
+  holds([&] { convert_to_gguf(without("llama/flat", "model.norm.weight"), made / "x.gguf"); }, "missing: norm.weight");
   Model model = small_llama();
   Array(model.weights().at("layers.0.mlp.up_proj.weight")).as<float>()[3] = std::nanf("");
   holds([&] { convert_to_gguf((save_hugging_face(model, made / "f"), made / "f"), made / "x.gguf", "Q8_0"); },
         "tensor 'blk.0.ffn_up.weight' has numbers that are not finite");
+}
+
+TEST_CASE("rows are divided only by sizes whose product is their number, whatever a file says") {
+  const auto order = [](std::int64_t heads, std::int64_t rows) {
+    return gguf::row_order("heads 2 d -> heads d 2", rows, {{"heads", heads}}, "tensor 'q'");
+  };
+  CHECK(order(2, 8) == std::vector<std::int64_t>{0, 2, 1, 3, 4, 6, 5, 7});
+  for (const std::int64_t heads : {std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 62, std::int64_t{3},
+                                   std::int64_t{0}, std::int64_t{-2}})
+    CHECK_THROWS_WITH_AS(order(heads, 8), doctest::Contains("has 8 rows, which cannot be divided into"), FileError);
+  CHECK_THROWS_AS(order(2, 0), FileError);
 }
