@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "distance.hpp"
 #include "folders.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "source_root.hpp"
@@ -31,16 +32,6 @@ Array logits(Model& model) {
   return model.play("logits", {{"tokens", tokens}}).at("logits");
 }
 
-double distance(const Array& a, const Array& b) {
-  double apart = 0, size = 0;
-  for (std::int64_t i = 0; i < a.count(); ++i) {
-    const double x = a.as<float>()[i], y = b.as<float>()[i];
-    apart += (x - y) * (x - y);
-    size += y * y;
-  }
-  return std::sqrt(apart / size);
-}
-
 std::set<std::string> names_of_dtype(const Model& model, Dtype dtype) {
   std::set<std::string> names;
   for (const Store::Entry& entry : model.weights())
@@ -61,7 +52,7 @@ TEST_CASE("the weights of products and look-ups are narrowed, the others are not
     CHECK(narrow.count("h.1.attn.c_attn.weight") == 1);
     CHECK(narrow.count("ln_f.weight") == 0);
     CHECK(model.parameter_count() == count);
-    const double apart = distance(logits(model), before);
+    const double apart = relative_distance(logits(model), before);
     CHECK(apart > 0);
     CHECK(apart < 0.02);
   }
@@ -159,24 +150,32 @@ TEST_CASE("a folder with both kinds of halves is read as float32, which holds al
   CHECK(stored_weights(folder / "mixed") == Dtype::float32);
 }
 
+namespace {
+/// Gives `wide` the numbers of the weights of `narrow`, and compares the logits of steps.
+void compare_steps(Model& narrow, Model& wide, const std::function<void(const Array&, const Array&)>& compare) {
+  for (const Store::Entry& entry : narrow.weights()) {
+    Tape tape;
+    Array weight = wide.weight(entry.name);
+    weight.assign(evaluate(cast(narrow.weight(tape, entry.name), Dtype::float32)));
+  }
+  Predictor narrow_steps(narrow, "logits"), wide_steps(wide, "logits");
+  narrow_steps.begin(1);
+  wide_steps.begin(1);
+  for (const std::int64_t token : {1, 5, 9, 2, 59}) {
+    Array tokens(Dtype::int64, {1, 1});
+    *tokens.as<std::int64_t>() = token;
+    compare(Array(narrow_steps.step(tokens)), Array(wide_steps.step(tokens)));
+  }
+}
+}  // namespace
+
 TEST_CASE("decoding with halves is decoding with the same numbers as float32, bit for bit") {
   for (const Dtype dtype : {Dtype::bfloat16, Dtype::float16}) {
     Model narrow = small_gpt2(), wide = small_gpt2();
     narrow.store_weights_as(dtype);
-    for (const Store::Entry& entry : narrow.weights()) {
-      Array weight = wide.weight(entry.name);
-      Tape tape;
-      weight.assign(evaluate(cast(tape.constant(entry.value), Dtype::float32)));
-    }
-    Predictor narrow_steps(narrow, "logits"), wide_steps(wide, "logits");
-    narrow_steps.begin(1);
-    wide_steps.begin(1);
-    for (const std::int64_t token : {1, 5, 9, 2, 59}) {
-      Array tokens(Dtype::int64, {1, 1});
-      *tokens.as<std::int64_t>() = token;
-      const Array first(narrow_steps.step(tokens)), second(wide_steps.step(tokens));
+    compare_steps(narrow, wide, [](const Array& first, const Array& second) {
       CHECK(std::memcmp(first.data(), second.data(), first.bytes()) == 0);
-    }
+    });
   }
 }
 
@@ -192,11 +191,11 @@ TEST_CASE("narrow weights are written to model folders and read as they are") {
     options.weights = dtype;
     Model read = open_hugging_face(path, options, gpt2);
     CHECK(names_of_dtype(read, dtype) == names_of_dtype(model, dtype));
-    CHECK(distance(logits(read), logits(model)) == 0);
+    CHECK(relative_distance(logits(read), logits(model)) == 0);
     CHECK(hugging_face_warnings(path, gpt2).empty());
     Model plain = open_hugging_face(path, {}, gpt2);  // halves are widened, int8 stays
     CHECK(names_of_dtype(plain, Dtype::int8) == names_of_dtype(read, Dtype::int8));
-    CHECK(distance(logits(plain), logits(model)) < 1e-6);
+    CHECK(relative_distance(logits(plain), logits(model)) < 1e-6);
     options.weights = dtype == Dtype::int8 ? Dtype::bfloat16 : Dtype::int8;
     if (is_half(dtype)) CHECK_THROWS_AS(open_hugging_face(path, options, gpt2), FileError);
   }
@@ -243,9 +242,9 @@ TEST_CASE("weights become blocks along the terms that products sum") {
     Tape tape;
     const Array back = evaluate(model.weight(tape, "h.0.mlp.c_fc.weight"));
     const double bits = dtype == Dtype::q8_0 ? 8 : dtype == Dtype::q6_k ? 6 : dtype == Dtype::q5_k ? 5 : 4;
-    CHECK(distance(back, weight) < 1.8 * std::pow(2, -bits));
-    CHECK(distance(back, weight) > 0.05 * std::pow(2, -bits));
-    const double apart = distance(logits(model), before);
+    CHECK(relative_distance(back, weight) < 1.8 * std::pow(2, -bits));
+    CHECK(relative_distance(back, weight) > 0.05 * std::pow(2, -bits));
+    const double apart = relative_distance(logits(model), before);
     CHECK(apart > 0);
     CHECK(apart < 4 * std::pow(2, -bits));
     CHECK(model.parameter_count() == wide_gpt2().parameter_count());
@@ -256,7 +255,7 @@ TEST_CASE("weights become blocks along the terms that products sum") {
       Array to = floats.weight(entry.name);
       to.assign(evaluate(model.weight(apart_tape, entry.name)));
     }
-    CHECK(distance(logits(model), logits(floats)) < 2e-6);
+    CHECK(relative_distance(logits(model), logits(floats)) < 2e-6);
   }
 }
 
@@ -303,6 +302,25 @@ TEST_CASE("a weight that blocks cannot hold is an error") {
   }
 }
 
+TEST_CASE("after an error in a file of blocks, no weight has changed") {
+  const test::Folder folder;
+  Model blocks = wide_gpt2();
+  blocks.store_weights_as(Dtype::q4_k);
+  Store lacking;
+  for (const Store::Entry& entry : blocks.weights())
+    if (entry.name != "wte.weight") lacking.add(entry.name, Array(entry.value));
+  save_arrays(folder / "lacking", lacking);
+  Model model = wide_gpt2();
+  const Array before = logits(model);
+  const Array shared = model.weight("h.0.mlp.c_fc.weight");
+  CHECK_THROWS_WITH_AS(model.load_weights(folder / "lacking"), doctest::Contains("missing: wte.weight"), FileError);
+  CHECK(relative_distance(logits(model), before) == 0);
+  CHECK(model.weight("h.0.mlp.c_fc.weight").data() == shared.data());
+  model.store_weights_as(Dtype::bfloat16);
+  CHECK_THROWS_WITH_AS(model.load_weights(folder / "lacking"), doctest::Contains("cannot become"), FileError);
+  CHECK_THROWS_AS(blocks.store_weights_as(Dtype::q6_k), DtypeError);
+}
+
 TEST_CASE("a folder of floats is opened in blocks, and a folder of blocks as it is") {
   const test::Folder folder;
   Model model = wide_gpt2();
@@ -314,12 +332,12 @@ TEST_CASE("a folder of floats is opened in blocks, and a folder of blocks as it 
     options.weights = dtype;
     Model opened = open_hugging_face(folder / "floats", options, gpt2);
     CHECK(names_of_dtype(opened, dtype) == names_of_dtype(quantised, dtype));
-    CHECK(distance(logits(opened), logits(quantised)) == 0);
+    CHECK(relative_distance(logits(opened), logits(quantised)) == 0);
     const std::string path = folder / name_of(dtype);
     save_hugging_face(quantised, path);
     CHECK(stored_weights(path) == dtype);
     Model again = open_hugging_face(path, {}, gpt2);
-    CHECK(distance(logits(again), logits(quantised)) == 0);
+    CHECK(relative_distance(logits(again), logits(quantised)) == 0);
     CHECK(hugging_face_warnings(path, gpt2).empty());
   }
 }
@@ -328,20 +346,8 @@ TEST_CASE("decoding with blocks is decoding with the same numbers as float32") {
   for (const Dtype dtype : block_formats_stored) {
     Model narrow = wide_gpt2(), wide = wide_gpt2();
     narrow.store_weights_as(dtype);
-    for (const Store::Entry& entry : narrow.weights()) {
-      Tape tape;
-      Array weight = wide.weight(entry.name);
-      weight.assign(evaluate(narrow.weight(tape, entry.name)));
-    }
-    Predictor narrow_steps(narrow, "logits"), wide_steps(wide, "logits");
-    narrow_steps.begin(1);
-    wide_steps.begin(1);
-    for (const std::int64_t token : {1, 5, 9, 2, 59}) {
-      Array tokens(Dtype::int64, {1, 1});
-      *tokens.as<std::int64_t>() = token;
-      const Array first(narrow_steps.step(tokens)), second(wide_steps.step(tokens));
-      CHECK(distance(first, second) < 2e-6);
-    }
+    compare_steps(narrow, wide,
+                  [](const Array& first, const Array& second) { CHECK(relative_distance(first, second) < 2e-6); });
   }
 }
 

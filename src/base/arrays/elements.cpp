@@ -21,7 +21,8 @@ void convert_floats(const Array& from, Array& to) {
 }
 
 Array numbers_of_blocks(const ArrayView& blocks) {
-  if (!blocks.layout().contiguous() || blocks.layout().offset != 0)
+  if (!blocks.layout().contiguous() || blocks.layout().offset != 0 ||
+      count_of(blocks.shape()) % block_of(blocks.dtype()) != 0)
     throw DtypeError(std::string("a part or a transpose of an array of ") + name_of(blocks.dtype()) +
                      " has no elements: dequantize it");
   Array numbers(Dtype::float32, blocks.shape());

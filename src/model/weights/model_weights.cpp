@@ -67,8 +67,21 @@ void Model::load_weights(const std::string& path) {
   const ArrayFile file(path);
   std::vector<model::StoredWeight> stored;
   for (std::size_t i = 0; i < file.entries().size(); ++i) stored.push_back({file.entries()[i].name, &file, i});
-  allocate_weights_as(model::blocks_in(stored));
-  model::read_weights({weights(), orders()}, stored, "'" + path + "'", name());
+  const WeightDtypes blocks = model::blocks_in(stored);
+  const auto read = [&] { model::read_weights({weights(), orders()}, stored, "'" + path + "'", name()); };
+  if (blocks.empty()) return read();
+  std::vector<std::pair<std::string, Array>> before;  // put back after an error, so that no weight has changed
+  for (const Store::Entry& entry : weights()) before.emplace_back(entry.name, entry.value);
+  const std::map<std::string, Axes> orders_before = orders();
+  try {
+    allocate_weights_as(blocks);
+    read();
+  } catch (const Error& error) {
+    for (auto& [name, array] : before) data_->context.store.set(name, array);
+    data_->context.orders = orders_before;
+    if (dynamic_cast<const DtypeError*>(&error) == nullptr) throw;
+    throw FileError("'" + path + "': " + error.what());
+  }
 }
 
 WeightDtypes model::blocks_in(const std::vector<StoredWeight>& stored) {

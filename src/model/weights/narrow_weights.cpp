@@ -263,7 +263,8 @@ void Model::narrow_weights(const WeightDtypes& dtypes, bool convert) {
   for (const Store::Entry& entry : store) {
     const Dtype stored = entry.value.dtype();
     const std::optional<Dtype> wanted = stored == this->dtype() ? std::nullopt : dtypes.of(entry.name);
-    if (wanted && stored != *wanted && !(is_block(stored) && is_block(*wanted)))
+    // Sums that are not whole blocks of 256 numbers were stored as Q8_0 in place of another format.
+    if (wanted && stored != *wanted && !(stored == Dtype::q8_0 && is_block(*wanted)))
       throw DtypeError(std::string("the weights are stored as ") + name_of(stored) + " and cannot become " +
                        name_of(*wanted));
   }

@@ -62,7 +62,7 @@ Program fused(const Tape& tape, const Vars& outputs, const PlayerOptions& option
 Program lowered(Program program, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   const bool narrow = has_narrow(program);
-  const bool blocks = passes.elementwise;  // the nodes of other programs are played one by one
+  const bool blocks = passes.elementwise && passes.views;  // blocks are not copied, and not read one node at a time
   if (narrow && applies_rules(passes)) postpone_pass(program, blocks);
   if (narrow) widen_pass(program);
   if (passes.fold) fold_pass(program);
