@@ -15,6 +15,7 @@ weights() { cat "$1"/*/checkpoints/00000040/weights.safetensors | cksum; } # wei
 expect 0 "^\| run \| .schedule.rate. \| .optimizer.betas. \| .hyper.width. \| validation_loss \| at step \| steps \|$" \
   "whole/16 schedule.rate=1e-5 optimizer.betas=\[0.8,0.9\] hyper.width=8: step 40" \
   sweep regression "${small[@]}" "${grid[@]}" --out whole
+expect 0 "^\| 1 \| table.csv" "of_data/1 data.arrays=table.csv: step 40" sweep regression --grid data.arrays=table.csv "${small[@]:2}" --out of_data
 holds "sixteen runs" [ "$(grep -c '^| [0-9]' whole/table.md)" = 16 ]
 holds "the best first" same "$(grep '^| [0-9]' whole/table.md)" "$(grep '^| [0-9]' whole/table.md | sort -t'|' -g -k6)"
 losses() { python3 - "$1" <<'P'

@@ -21,7 +21,7 @@ constexpr int rows = 11;
 /// The sizes that scikit-learn's KFold gives 11 rows in 3 folds: 4, 4, 3.
 const std::vector<std::vector<int>> of_fold = {{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10}};
 
-/// Data of every kind whose rows can be told apart, and the place that errors give row `i`.
+/// A kind of data whose rows can be told apart, and the place that errors give row `i`.
 struct Kind {
   std::string name, data, array;
   std::string place;  // before the number of the row
@@ -35,18 +35,16 @@ int first_number(const Array& array, std::int64_t row) {
 }
 
 std::vector<Kind> kinds(const tiny::Directory& directory) {
-  std::string csv = "y\n", documents, table;
+  std::string csv = "y\n", table;
   Array images(Dtype::int32, {rows, 2, 2}), labels(Dtype::int32, {rows});
   for (int i = 0; i < rows; ++i) {
     csv += std::to_string(i) + "\n";
-    documents += std::string(1, static_cast<char>('a' + i)) + "x\n";
     table += "word\t" + std::to_string(i) + "\n";
     labels.as<std::int32_t>()[i] = i;
     std::fill_n(images.as<std::int32_t>() + 4 * i, 4, i);
   }
   save_arrays(directory / "i.safetensors", {{"images", images}, {"labels", labels}});
   const auto number = [](const Array& array, std::int64_t row) { return first_number(array, row); };
-  const std::string folder = directory / "";
   return {
       {"arrays", R"({"kind": "arrays", "arrays": ")" + directory.write("a.csv", csv) + R"(", "inputs": {"y": "y"}})",
        "y", "row ", number},
@@ -114,11 +112,25 @@ TEST_CASE("folds exclude other ways to choose the rows that validate") {
   CHECK(refused({{"data.folds", "12"}}).find("'data.folds' is 12, but there are only 11 rows") != std::string::npos);
   CHECK(refused({{"data.folds", "1"}}).find("must be a whole number from 2") != std::string::npos);
   CHECK(refused({{"data.folds", "3"}, {"data.fold", "4"}}).find("must be at most 'folds', 3") != std::string::npos);
-  CHECK(refused({{"data.fold", "2"}}).find("must be at most 'folds', 0") != std::string::npos);
+  CHECK(refused({{"data.fold", "2"}}).find("'data.fold' needs 'folds'") != std::string::npos);
   CHECK(refused({{"data.folds", "3"}, {"data.split", "0.5"}}).find("exclude each other") != std::string::npos);
   CHECK(refused({{"data.folds", "3"}, {"data.held_out", "2"}}).find("exclude each other") != std::string::npos);
   CHECK(refused({{"data.folds", "3"}, {"data.validation_arrays", directory / "a.csv"}}).find("divides the training") !=
         std::string::npos);
+}
+
+TEST_CASE("a validation set whose rows do not fit the training is refused before it") {
+  const tiny::Directory directory;
+  for (const auto& [name, side] : {std::pair<std::string, std::int64_t>("train", 2), {"other", 3}})
+    save_arrays(directory / name + ".safetensors",
+                {{"images", Array(Dtype::int32, {4, side, side})}, {"labels", Array(Dtype::int32, {4})}});
+  const std::string data = R"({"kind": "images", "images": ")" + directory / "train.safetensors" +
+                           R"(", "validation": {"other": ")" + directory / "other.safetensors" + R"("}})";
+  const Recipe recipe = recipe_of(directory, data, {});
+  const train::DataSplits splits(recipe);
+  const std::string error = error_of([&] { splits.sets(recipe, {}); });
+  CAPTURE(error);
+  CHECK(error.find("the validation set 'other'") != std::string::npos);
 }
 
 }  // namespace fold_runs

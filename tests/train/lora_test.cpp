@@ -93,11 +93,11 @@ TEST_CASE("adapters are initialised by the definition, other weights by the fold
   for (const Store::Entry& entry : state) CHECK((entry.name == "updates" || is_lora(entry.name)));
 }
 
-TEST_CASE("a run of adapters continues with the same bits") {
-  const Prepared prepared;
-  CHECK(Run::create(prepared.recipe(), prepared.directory / "whole").train());
+namespace {
+/// Trains half of the run, and then the rest: the result must be that of the whole run in the folder "whole".
+void check_continues(const Prepared& prepared, const Recipe& recipe) {
   {
-    Run part = Run::create(prepared.recipe(), prepared.directory / "part");
+    Run part = Run::create(recipe, prepared.directory / "part");
     Trainer::Callbacks callbacks;
     callbacks.stop = [&] { return part.trainer().step() == 50; };
     CHECK(!part.train(callbacks));
@@ -105,6 +105,13 @@ TEST_CASE("a run of adapters continues with the same bits") {
   CHECK(Run::resume(prepared.directory / "part").train());
   CHECK(same_bits(prepared.directory / "part/checkpoints/00000100", prepared.directory / "whole/checkpoints/00000100"));
   CHECK(metrics(prepared.directory / "part") == metrics(prepared.directory / "whole"));
+}
+}  // namespace
+
+TEST_CASE("a run of adapters continues with the same bits") {
+  const Prepared prepared;
+  CHECK(Run::create(prepared.recipe(), prepared.directory / "whole").train());
+  check_continues(prepared, prepared.recipe());
 }
 
 TEST_CASE("adapters are trained on weights in blocks, which stay as they are; a run continues with the same bits") {
@@ -123,15 +130,7 @@ TEST_CASE("adapters are trained on weights in blocks, which stay as they are; a 
   CHECK(run.evaluate().loss < before - 0.5);
   for (const Store::Entry& entry : run.model().weights())
     CHECK(same(entry.value, start.at(entry.name)) == !is_lora(entry.name));
-  {
-    Run part = Run::create(recipe, prepared.directory / "part");
-    Trainer::Callbacks callbacks;
-    callbacks.stop = [&] { return part.trainer().step() == 50; };
-    CHECK(!part.train(callbacks));
-  }
-  CHECK(Run::resume(prepared.directory / "part").train());
-  CHECK(same_bits(prepared.directory / "part/checkpoints/00000100", prepared.directory / "whole/checkpoints/00000100"));
-  CHECK(metrics(prepared.directory / "part") == metrics(prepared.directory / "whole"));
+  check_continues(prepared, recipe);
 }
 
 TEST_CASE("weights in blocks: errors of recipes") {

@@ -64,7 +64,10 @@ void average(const AverageArguments& arguments) {
       if (run.empty())
         throw Error("a folder needs the recipe of a run, and " + files.back() +
                     " is not of one: give --out FILE.safetensors, or name a run last");
-      train::write_mean_run(files, run, train::step_of_checkpoint(folder_of(files.back())), arguments.out);
+      const std::int64_t step = train::step_of_checkpoint(folder_of(files.back()));
+      if (step < 0)
+        throw Error(folder_of(files.back()) + " is not the checkpoint of a step: give --out FILE.safetensors");
+      train::write_mean_run(files, run, step, arguments.out);
     }
     std::cout << arguments.out << ": the mean of " << joined(files) << '\n';
   });

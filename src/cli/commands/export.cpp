@@ -1,4 +1,5 @@
-
+/// xtape export: writes a run's model as a folder in the format of the Hugging Face Hub, as a GGUF file, or one of its
+/// functions as an ONNX file.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -99,16 +100,24 @@ void write_onnx(const ExportArguments&) {
 #endif
 
 #if defined(XTAPE_WITH_GGUF)
-/// Writes a run's model, or a folder, as a GGUF file. A run's folder is temporary and lies beside the file.
+/// Writes a run's model, or a folder, as a GGUF file. It comes from a temporary folder beside it: of a run, the one
+/// that `xtape export RUN FOLDER` writes, with its tokenizer.
 void write_gguf(const ExportArguments& arguments) {
   const std::string format = arguments.quantise.empty() ? "F32" : arguments.quantise;
   if (const auto folder = model_folder(arguments.source)) {
     save_gguf(open_folder(*folder), arguments.target, format, folder->path);
     return;
   }
-  Run run = open_run(arguments.source, arguments.checkpoint);
-  const std::string words = train::hugging_face_folder(arguments.source);
-  save_gguf(run.model(), arguments.target, format, is_hugging_face(words) ? words : "");
+  const std::string folder = arguments.target + ".folder" + unfinished;
+  remove_if_possible(folder);
+  try {
+    open_run(arguments.source, arguments.checkpoint).save_hugging_face(folder);
+    convert_to_gguf(folder, arguments.target, format);
+  } catch (...) {
+    remove_if_possible(folder);
+    throw;
+  }
+  remove_if_possible(folder);
 }
 #else
 void write_gguf(const ExportArguments&) {
@@ -122,7 +131,12 @@ std::string absolute(const std::string& path) {
 
 void write(const ExportArguments& arguments) {
   if (path_exists(arguments.target)) throw WrongInput(arguments.target + " already exists");
-  if (arguments.target.ends_with(".onnx")) {
+  const bool onnx = arguments.target.ends_with(".onnx"), gguf = arguments.target.ends_with(".gguf");
+  if (!arguments.quantise.empty() && !gguf)
+    throw WrongInput("--quantise is for GGUF files: name one, such as model.gguf");
+  if (!onnx && (!(arguments.function + arguments.with + arguments.step).empty() || arguments.capacity != 0))
+    throw WrongInput("--function, --with, --step and --capacity are for ONNX files: name one, such as model.onnx");
+  if (onnx) {
     if (arguments.adapter) throw WrongInput("--adapter writes a folder, not an ONNX file");
     if (!arguments.weights.empty())
       throw WrongInput("--weights is for folders: an ONNX file has the weights as they are");
@@ -130,9 +144,6 @@ void write(const ExportArguments& arguments) {
     std::cout << arguments.target << '\n';
     return;
   }
-  const bool gguf = arguments.target.ends_with(".gguf");
-  if (!arguments.quantise.empty() && !gguf)
-    throw WrongInput("--quantise is for GGUF files: name one, such as model.gguf");
   if (gguf) {
     if (arguments.adapter || !arguments.weights.empty())
       throw WrongInput("a GGUF file has all weights, in the format of --quantise: leave --adapter and --weights out");
@@ -140,8 +151,6 @@ void write(const ExportArguments& arguments) {
     std::cout << arguments.target << '\n';
     return;
   }
-  if (!(arguments.function + arguments.with + arguments.step).empty() || arguments.capacity != 0)
-    throw WrongInput("--function, --with, --step and --capacity are for ONNX files: name one, such as model.onnx");
   std::optional<Dtype> weights;
   if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
   if (const auto folder = model_folder(arguments.source)) {

@@ -143,7 +143,12 @@ Sweep::Sweep(const SweepArguments& arguments) : arguments_(arguments), set_(argu
   std::vector<std::string> grid = arguments.grid;
   if (arguments.folds > 0)
     set_.insert(set_.end(), {"data.folds=" + std::to_string(arguments.folds), "data.split=null", "data.held_out=null"});
-  folds_ = Recipe::load(arguments.recipe, parse_settings(set_)).data.folds;
+  std::vector<Setting> first = parse_settings(set_);  // of the first training: a grid may give what the recipe lacks
+  if (!grid.empty()) {
+    const std::vector<std::vector<Setting>> all = combinations(grid);
+    first.insert(first.end(), all[0].begin(), all[0].end());
+  }
+  folds_ = Recipe::load(arguments.recipe, first).data.folds;
   if (folds_ > 0) grid.push_back(numbers_to(folds_));
   if (grid.empty()) throw WrongInput("a sweep needs --grid, --folds, or a recipe with 'data.folds'");
   if (folds_ > 0 && arguments.halving > 0)

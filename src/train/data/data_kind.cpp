@@ -204,7 +204,7 @@ void read_data(Section section, Recipe& recipe) {
     if (!data.validation.empty()) section.fail("folds", "divides the training files: there is a validation file, too");
   }
   if (data.fold > std::max<std::int64_t>(1, data.folds))
-    section.fail("fold", "must be at most 'folds', " + std::to_string(data.folds));
+    section.fail("fold", data.folds == 0 ? "needs 'folds'" : "must be at most 'folds', " + std::to_string(data.folds));
   data.columns = kind_of(data).columns;
   data.table.reading = data.reading;
   read_keys(section, kind_of(data).keys, data);

@@ -222,11 +222,12 @@ std::unique_ptr<Batches> DataSplits::batches(const Recipe& recipe, const Tokeniz
   const DataKind& kind = kind_of(recipe.data);
   const DataSplit& split = evaluated(recipe.data, on);
   if (!kind.has_rows) return with_fewer_evaluated(kind.batches(recipe, tokenizers, splits_[training], split), recipe);
-  // The rows stand in for those of the training split, which then need not be made again.
+  // Rows of texts stand in for those of the training split, which then need not be made again. Others must fit them.
   Recipe measured = recipe;
   measured.data.max_length = 0;
   measured.trainer.privacy = {};
-  return with_fewer_evaluated(kind.batches(measured, tokenizers, split, split), recipe);
+  const DataSplit& first = recipe.data.has_tokens() ? split : splits_[training];
+  return with_fewer_evaluated(kind.batches(measured, tokenizers, first, split), recipe);
 }
 
 std::vector<std::unique_ptr<Batches>> DataSplits::sets(const Recipe& recipe, const Tokenizers& tokenizers) const {

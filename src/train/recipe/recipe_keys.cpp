@@ -219,9 +219,6 @@ void read_samples(Section& root, const std::string& name, Recipe& recipe) {
   Section section = root.section(name);
   read_section(section, sample_keys, samples);
   if (samples.prompts.empty() && samples.function.empty()) section.fail("", "needs 'prompts' or 'function'");
-  const Task task = kind_of(recipe.data).task;
-  if (!samples.prompts.empty() && task != Task::texts && task != Task::translations)
-    section.fail("prompts", "are for models of texts, not for " + recipe.data.kind);
 }
 
 auto in_trainer(auto member) {
@@ -269,7 +266,9 @@ const Keys<Recipe> recipe_keys = {
       {"evaluate_every", "integer, `\"epoch\"`", "`0`; with `epochs` `\"epoch\"`",
        "updates between evaluations; there is always one at the end", read_evaluate_every},
       {"evaluate_batches", &Recipe::evaluate_batches,
-       "the most batches of an evaluation, spread over the split; 0: all", Range{.low = 0}},
+       "the most batches of which an evaluation measures the loss: spread over the split, or the first if rows "
+       "continue; 0: all",
+       Range{.low = 0}},
       {"checkpoint_every", "integer, `\"epoch\"`", "`evaluate_every`",
        "updates between checkpoints; there is always one at the end", read_checkpoint_every},
       {"patience", in_fit(&Trainer::FitOptions::patience),
@@ -311,6 +310,7 @@ const Keys<Recipe> recipe_keys = {
        keeps(of_seed)},
       {"threads", "integer, at least 0", "`0`", "the number of threads; 0: one for each core", read_threads},
       {"changes", "", "", "", read_changes, keeps("the run writes it")}}}};
+
 void check_best(const Section& root, const Recipe& recipe) {
   const std::string &best = recipe.fit.best, on = " on ", what = best.substr(0, best.find(on));
   if ((what == "bleu" && !recipe.measure_bleu) || (what == "exact_match" && !recipe.measure_exact_match))

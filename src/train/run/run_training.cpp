@@ -164,16 +164,20 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (d.recipe.samples.prompts.empty() && d.recipe.samples.function.empty()) return;
     const bool limited = d.recipe.trainer.memory > 0;
     if (limited) d.return_memory();
+    std::vector<std::string> made;
+    std::string wrong;
     try {
-      for (const std::string& line : train::samples_of(*this, step))
-        if (lines) lines->samples->write(line + "\n");
-    } catch (const FileError&) {
-      throw;
+      made = train::samples_of(*this, step);
     } catch (const CommunicationError&) {
       throw;
     } catch (const Error& error) {
-      throw EvaluationError("the samples after update " + std::to_string(step) + ": " + error.what());
+      wrong = error.what();
     }
+    if (d.group.any(!wrong.empty()))  // so that all ranks end the training
+      throw EvaluationError("the samples after update " + std::to_string(step) + ": " +
+                            (wrong.empty() ? "an error on another rank" : wrong));
+    for (const std::string& line : made)
+      if (lines) lines->samples->write(line + "\n");
     if (limited) d.return_memory();
     if (callbacks.sample) callbacks.sample(step);
   };

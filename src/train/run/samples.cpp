@@ -6,6 +6,7 @@
 #include "base/arrays/visit.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "train/predict/predict.hpp"
 #include "train/trainer/carried.hpp"
 #include "xtape/init.hpp"
 
@@ -105,10 +106,18 @@ void check_samples(const Model& model, const Recipe& recipe, const Tokenizers& t
     Tape tape(Mode::eval);
     model.record(tape, samples.function, model.inputs(tape, samples.function, model.sizes(samples.function, arrays)));
   }
-  if (!samples.prompts.empty()) model.signature("logits");
+  if (samples.prompts.empty()) return;
+  if (!tokenizers.target) throw Error("'samples.prompts' need a tokenizer, which the recipe does not have");
+  const bool translates = reads(model, "logits", "source");
+  if (translates)
+    check_translates(model, *tokenizers.target);
+  else
+    check_continues(model, *tokenizers.target);
   for (const std::string& text : samples.prompts) try {
-      const Tokenizer& tokenizer = recipe.data.has_pairs() ? *tokenizers.source : *tokenizers.target;
-      if (tokenizer.encode(text).empty() && !recipe.data.has_rows()) throw Error("it has no tokens to continue");
+      if (translates)
+        tokenizers.source->encode(text);
+      else if (prompt_tokens(recipe, *tokenizers.target, text).empty())
+        throw Error("it has no tokens to continue");
     } catch (const Error& error) {
       throw Error("'samples.prompts', \"" + text + "\": " + error.what());
     }
@@ -119,7 +128,7 @@ std::vector<std::string> samples_of(Run& run, std::int64_t step) {
   std::vector<std::string> lines;
   if (!samples.prompts.empty()) {
     const std::vector<std::string> made =
-        run.recipe().data.has_pairs() ? translated(run, samples.prompts) : continued(run, samples.prompts);
+        reads(run.model(), "logits", "source") ? translated(run, samples.prompts) : continued(run, samples.prompts);
     for (std::size_t i = 0; i < made.size(); ++i)
       lines.push_back(text_of({{"step", step}, {"prompt", samples.prompts[i]}, {"text", made[i]}}));
   }

@@ -13,14 +13,15 @@ Measure measure_named(const std::string& name, bool has_perplexity) {
 
 std::vector<Measure> measures_of(const Evaluation& evaluation) {
   std::vector<Measure> measures;
+  const std::string on = evaluation.set.empty() ? "" : " on " + evaluation.set;
   const auto add = [&](const std::string& name, const std::optional<double>& value) {
     if (!value) return;
-    measures.push_back(measure_named(evaluation.set.empty() ? name : name + " on " + evaluation.set));
+    measures.push_back(measure_named(name + on));
     measures.back().value = *value;
   };
   add("loss", evaluation.loss);
   for (const LossReport& each : evaluation.losses)
-    if (each.loss != "loss") add(each.loss, each.mean);
+    if (each.loss != "loss") measures.push_back({each.loss + on, "validation_" + each.loss + on, false, each.mean});
   add("perplexity", evaluation.perplexity);
   add("accuracy", evaluation.accuracy);
   add("bleu", evaluation.bleu);
