@@ -1,9 +1,11 @@
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <exception>
+#include <mutex>
 #include <numeric>
 #include <optional>
+#include <ranges>
+#include <thread>
 
 #include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
@@ -225,23 +227,32 @@ struct Searcher::Data {
     while (apart.size() < static_cast<std::size_t>(threads)) apart.emplace_back(model, "logits", alone);
     SearchOptions silent = options;  // for all threads except the caller's
     silent.between = nullptr;
+    const auto caller = std::this_thread::get_id();
     Results results(sources.size());
-    std::vector<std::exception_ptr> errors(apart.size());
-    std::atomic<std::size_t> taken{0};
-    std::atomic<bool> failed{false};
-    parallel_pieces(threads, threads, 1, [&](std::int64_t /*begin*/, std::int64_t /*end*/, std::int64_t of_thread) {
-      const auto worker = static_cast<std::size_t>(of_thread);
-      try {
-        for (std::size_t i; !failed && (i = taken++) < batches.size();)
-          search_batch(apart[worker], sources, batches[batches.size() - 1 - i], worker == 0 ? options : silent,
-                       results);
-      } catch (...) {
-        errors[worker] = std::current_exception();
-        failed = true;
+    std::mutex mutex;  // of what follows
+    std::vector<Predictor*> idle;
+    for (Predictor& each : std::views::reverse(apart)) idle.push_back(&each);
+    std::exception_ptr error;
+    parallel_each(threads, std::ssize(batches), [&](std::int64_t i) {
+      Predictor* predictor = nullptr;
+      {
+        const std::lock_guard lock(mutex);
+        if (error) return;
+        predictor = idle.back();
+        idle.pop_back();
       }
+      std::exception_ptr thrown;
+      try {
+        search_batch(*predictor, sources, batches[batches.size() - 1 - static_cast<std::size_t>(i)],
+                     std::this_thread::get_id() == caller ? options : silent, results);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      if (thrown && !error) error = thrown;
+      idle.push_back(predictor);
     });
-    for (const std::exception_ptr& error : errors)
-      if (error) std::rethrow_exception(error);
+    if (error) std::rethrow_exception(error);
     return results;
   }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/threads/simulated_team.hpp"
+#include "base/threads/team.hpp"
 #include "inspect/cache_model.hpp"
 #include "xtape/player.hpp"
 
@@ -105,13 +106,16 @@ TeamWork work_of(const Step::Same& same, const TeamMachine& machine) {
 struct TeamProfile::Data : SimulatedTeam {
   explicit Data(const TeamMachine& of) : SimulatedTeam(meetings_of(of)), machine(of), cache(of.cache) {}
 
+  // What happens within a piece of a parallel loop, such as the plays of a batch, is a part of its time.
+
   void touched(const void* address, std::size_t bytes, bool written) override {
-    if (machine.bandwidth == 0) return;
+    if (machine.bandwidth == 0 || is_alone()) return;
     if (!taken) taken = take();  // the model of the cache takes time that does not count
     moved += static_cast<double>(cache.touch(address, bytes, written));
   }
 
   void played(const Plan& plan, std::size_t step) override {
+    if (is_alone()) return;
     if (!taken) taken = take();
     std::vector<Step>& of_plan = steps_of[&plan];
     const auto is_of = [](const Plan::Step& each, const Step& of) {
@@ -126,6 +130,7 @@ struct TeamProfile::Data : SimulatedTeam {
   }
 
   void worked(const char* what) override {
+    if (is_alone()) return;
     if (!taken) taken = take();
     Step& step = outside[what];
     step.op = what;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/threads/threads.hpp"
 #include "inspect/cache_model.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
@@ -109,6 +110,21 @@ TEST_CASE("a profile of a team attributes the time to ops, updates and notes") {
   CHECK(work_of(works, "(optimizer)").loops > 0);
   CHECK(work_of(works, "(other)").calls == 3);
   CHECK(work_of(works, "einsum").loops > 0);
+}
+
+TEST_CASE("plays within the pieces of a loop are a part of the loop") {
+  const Softmax of;
+  std::vector<Player> players;
+  for (int i = 0; i < 4; ++i) players.push_back(of.player(1));
+  TeamProfile team(machine_of(4));
+  parallel_each(4, 4, [&](std::int64_t i) { players[static_cast<std::size_t>(i)].play(of.feeds()); });
+  team.note("(batches)");
+  const std::vector<TeamWork> works = team.works();
+  REQUIRE(works.size() == 1);
+  CHECK(works[0].op == "(batches)");
+  CHECK(works[0].loops == 1);
+  CHECK(works[0].pieces == 4);
+  CHECK(works[0].serial < works[0].work / 2);
 }
 
 TEST_CASE("a step takes at least as long as its bytes from memory") {
