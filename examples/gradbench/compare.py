@@ -6,13 +6,16 @@ and PyTorch if `--python` cannot import them. peers.py has the programs that Gra
 outputs must agree with those of `manual`, or with what GradBench expects.
 
 usage: compare.py CHECKOUT [--program build/examples/gradbench/gradbench] [--python python3] [--evals lse,gmm]
-                  [--tools xtape,jax] [--sizes few|all] [--rounds 2] [--seconds 0.3] [--limit 20]
+                  [--tools xtape,jax] [--sizes few|all] [--rounds 2] [--seconds 0.3] [--limit 20] [--as-if-threads N]
+
+With --as-if-threads, compares the predicted time of N threads with the measured one instead. Only xtape runs.
 """
 import argparse
 import json
 import math
 import os
 import select
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -148,14 +151,15 @@ def pin():
 class Messages:
     """A tool that reads GradBench's messages."""
 
-    def __init__(self, command, folder=None, path=None):
-        self.command, self.folder, self.path, self.process, self.count = command, folder, path, None, 0
+    def __init__(self, command, folder=None, path=None, prepare=pin):
+        self.command, self.folder, self.path, self.prepare = command, folder, path, prepare
+        self.process, self.count = None, 0
 
     def ask(self, message, limit):
         if not self.process:
             extra = {"PYTHONPATH": self.path} if self.path else {}
             self.process = subprocess.Popen(self.command, cwd=self.folder, env=environment() | extra, text=True,
-                                            preexec_fn=pin, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            preexec_fn=self.prepare, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=subprocess.DEVNULL)
         self.count += 1
         try:
@@ -231,6 +235,26 @@ def difference(a, b):
     return float(np.max(np.abs(a - b) / np.maximum(np.abs(a) + np.abs(b), 1), initial=0))
 
 
+def compare_predictions(options):
+    print("| eval | input | function | predicted | measured | ratio |\n|---|---|---|---|---|---|")
+    tool = Messages([options.program, "--as-if-threads", str(options.as_if_threads)], prepare=None)
+    for eval_name in options.evals.split(","):
+        for description, fields in inputs(eval_name, options.checkout, options.sizes == "few"):
+            if isinstance(fields, dict):
+                fields |= {"min_runs": 3, "min_seconds": options.seconds}
+            for function in FUNCTIONS[eval_name]:
+                times = {"predict": [], "evaluate": []}
+                for _ in range(options.rounds):
+                    answer = tool.evaluate(eval_name, function, fields, options.limit)
+                    for name, values in times.items():
+                        values.append(statistics.median(each["nanoseconds"] / 1e6 for each in answer["timings"]
+                                                        if each["name"] == name))
+                predicted, measured = map(min, times.values())
+                print(f"| {eval_name} | {description} | {function} | {predicted:.3f} | {measured:.3f} | "
+                      f"{predicted / measured:.2f} |", flush=True)
+    tool.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=lambda word: Path(word).resolve())
@@ -244,7 +268,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--limit", type=float, default=20, help="seconds after which a tool gives up an eval")
+    parser.add_argument("--as-if-threads", type=int)
     options = parser.parse_args()
+    if options.as_if_threads:
+        return compare_predictions(options)
 
     wrong = 0
     names = options.tools.split(",") if options.tools else ["xtape", "jax", "pytorch", *CPP]

@@ -2,6 +2,8 @@
 #include <chrono>
 #include <cstring>
 #include <iostream>
+#include <memory>
+#include <xtape/team_profile.hpp>
 
 #include "gradbench.hpp"
 
@@ -37,7 +39,20 @@ json nested(const T*& place, const Shape& shape, std::size_t axis) {
   return list;
 }
 
-json evaluated(const json& message, const std::map<std::string, Functions>& evals, int threads) {
+/// Returns the predicted time of the player's threads, and that of one thread (docs/how_to/many_cores.md).
+json predicted(Player& player, Player& single, int threads, int repetitions) {
+  const auto profiled = [=](Player& each, const TeamMachine& machine) {
+    auto profile = std::make_unique<TeamProfile>(machine);
+    each.play();
+    profile->forget();
+    for (int i = 0; i < repetitions; ++i) each.play();
+    return profile;
+  };
+  const auto team = profiled(player, team_machine(threads)), one = profiled(single, TeamMachine{});
+  return 1e9 * prediction(*one, *team, repetitions).seconds;
+}
+
+json evaluated(const json& message, const std::map<std::string, Functions>& evals, int threads, bool predict) {
   using Clock = std::chrono::steady_clock;
   const auto nanoseconds = [](Clock::time_point since) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();
@@ -62,6 +77,11 @@ json evaluated(const json& message, const std::map<std::string, Functions>& eval
     const auto taken = nanoseconds(before);
     timings.push_back({{"name", "evaluate"}, {"nanoseconds", taken}});
     elapsed += 1e-9 * static_cast<double>(taken);
+  }
+  if (predict) {
+    options.threads = 1;
+    Player single(input.tape, result.vars, options);
+    timings.push_back({{"name", "predict"}, {"nanoseconds", predicted(player, single, threads, runs)}});
   }
   std::vector<ArrayView> arrays;
   for (const Var& var : result.vars) arrays.push_back(player.view(var));
@@ -133,8 +153,11 @@ Result::Result(const NamedVars& named) {
 int main(int count, char** words) {
   using namespace gradbench;
   std::ios::sync_with_stdio(false);
+  const bool predict = count == 3 && std::strcmp(words[1], "--as-if-threads") == 0;
   const bool multithreaded = count == 2 && std::strcmp(words[1], "--multithreaded") == 0;
-  if (count != 1 && !multithreaded) return std::cerr << "usage: " << words[0] << " [--multithreaded]\n", 1;
+  if (count != 1 && !multithreaded && !predict)
+    return std::cerr << "usage: " << words[0] << " [--multithreaded | --as-if-threads N]\n", 1;
+  const int threads = predict ? std::stoi(words[2]) : multithreaded ? 0 : 1;
   const std::map<std::string, Functions> evals = {
       {"ba", ba()},     {"det", det()},       {"gmm", gmm()},           {"hello", hello()},
       {"ht", ht()},     {"kmeans", kmeans()}, {"llsq", llsq()},         {"lse", lse()},
@@ -149,7 +172,7 @@ int main(int count, char** words) {
       answer["success"] = evals.count(message.at("module")) == 1;
     } else if (kind == "evaluate") {
       try {
-        answer = evaluated(message, evals, multithreaded ? 0 : 1);
+        answer = evaluated(message, evals, threads, predict);
       } catch (const std::exception& error) {
         answer = {{"success", false}, {"error", error.what()}};
       }
