@@ -157,7 +157,7 @@ TEST_CASE("parts of sequences, and what they have") {
     writer.add(tokens.data(), tokens.size());
     return writer.finish();
   };
-  const auto part = part_of({held({0, 1, 2}), held({}), held({3}), held({4, 5, 6, 7})}, 1, 7);
+  const auto part = part_of_joined({held({0, 1, 2}), held({}), held({3}), held({4, 5, 6, 7})}, 1, 7);
   CHECK(all_of(*part) == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
   std::int64_t two[2] = {};
   for (std::int64_t at = 0; at < 5; ++at) {

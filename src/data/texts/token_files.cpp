@@ -171,8 +171,8 @@ TokenFacts facts_of(const TokenSequence& tokens, const std::string& name) {
   return facts;
 }
 
-std::shared_ptr<const TokenSequence> part_of(std::vector<std::shared_ptr<const TokenSequence>> parts,
-                                             std::int64_t begin, std::int64_t end) {
+std::shared_ptr<const TokenSequence> part_of_joined(std::vector<std::shared_ptr<const TokenSequence>> parts,
+                                                    std::int64_t begin, std::int64_t end) {
   return std::make_shared<Part>(std::move(parts), begin, end);
 }
 

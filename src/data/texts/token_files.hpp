@@ -35,8 +35,8 @@ struct TokenFacts {
 TokenFacts facts_of(const TokenSequence& tokens, const std::string& name);
 
 /// Returns the tokens [begin, end) of sequences that follow each other.
-std::shared_ptr<const TokenSequence> part_of(std::vector<std::shared_ptr<const TokenSequence>> parts,
-                                             std::int64_t begin, std::int64_t end);
+std::shared_ptr<const TokenSequence> part_of_joined(std::vector<std::shared_ptr<const TokenSequence>> parts,
+                                                    std::int64_t begin, std::int64_t end);
 
 /// Tokens while they are made: in memory, and in an .npy file as soon as they are many. Its type is the smallest of
 /// uint8, uint16 and int32 that holds the vocabulary.

@@ -109,7 +109,7 @@ struct TextData final : DataKind {
       return;
     }
     const std::int64_t size = split.tokens->size() + more->size();
-    split.tokens = part_of({split.tokens, more}, 0, size);
+    split.tokens = part_of_joined({split.tokens, more}, 0, size);
   }
 
   void complete(const Recipe&, const Batches&, Json&) const override {}
@@ -118,8 +118,8 @@ struct TextData final : DataKind {
     if (training.tokens) {
       const std::int64_t size = training.tokens->size();
       const auto place = static_cast<std::int64_t>(static_cast<double>(size) * data.split);
-      validation.tokens = part_of({training.tokens}, place, size);
-      training.tokens = part_of({training.tokens}, 0, place);
+      validation.tokens = part_of_joined({training.tokens}, place, size);
+      training.tokens = part_of_joined({training.tokens}, 0, place);
     } else {
       validation.text = training.text.divide(data.split);
     }
