@@ -1,0 +1,17 @@
+#!/bin/bash
+# Builds Debian packages from the committed files: xtape, xtape-models, libxtape0 and libxtape-dev. With --try, also
+# installs them in a new Debian, and trains and compiles there (as root, by debootstrap and chroot).
+#
+# usage: bash packaging/debian.sh OUT [--try]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$(mkdir -p "$1" && cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+git archive --prefix=xtape/ HEAD | tar -C "$work" -xf -
+mv "$work/xtape/packaging/debian" "$work/xtape/debian"
+(cd "$work/xtape" && dpkg-buildpackage -b -us -uc) >"$out/debian.log" 2>&1 || { tail -n 30 "$out/debian.log" >&2 && exit 1; }
+mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out"
+ls -l "$out"/*.deb
+! command -v lintian >/dev/null || lintian --fail-on error,warning "$out"/xtape_*.changes
+[ "${2:-}" != --try ] || bash packaging/try_debian.sh "$out"
