@@ -1,6 +1,6 @@
 """What the Python suites share: counting of what holds, and the last line."""
 
-passed = failed = 0
+passed = failed = skipped = 0
 
 
 def holds(what, right, output=""):
@@ -12,7 +12,13 @@ def holds(what, right, output=""):
         print(f"FAILED: {what}\n{output[:2000]}")
 
 
+def skips(why):
+    global skipped
+    skipped += 1
+    print(f"SKIPPED: {why}")
+
+
 def report():
     """Prints the counts; true if something failed."""
-    print(f"{passed} passed, {failed} failed")
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return failed > 0

@@ -29,6 +29,7 @@ PUBLIC = {
     "decode": "decode predict",
     "ranks": "distributed",
     "train": "profile recipe train trainer",
+    "report": "report",
     "cli": "xtape",  # includes all
 }
 ROOMS = ["player/program", "player/plan", "player/run"]  # of the layer player, from the lowest to the highest
@@ -42,6 +43,7 @@ def order(source):
     sees = {layer: set(below[:number + 1]) for number, layer in enumerate(below)} | {"data": {"base", "data"}}
     sees["decode"].add("data")
     sees["train"].add("data")
+    sees["report"].add("data")
     core = set(below[:below.index("nn") + 1])
     model = set(below[:below.index("model") + 1])
     return sees | {"cli": {*layers, "cli", "onnx", "gguf"}, "mpi": {"base", "mpi"}, "onnx": core | {"onnx"},

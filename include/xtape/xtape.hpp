@@ -15,6 +15,7 @@
 #include "xtape/model.hpp"
 #include "xtape/predict.hpp"
 #include "xtape/recipe.hpp"
+#include "xtape/report.hpp"
 #include "xtape/team_profile.hpp"
 #include "xtape/text.hpp"
 #include "xtape/tokenizers.hpp"

@@ -1,0 +1,221 @@
+/// xtape report: writes one HTML page that shows tapes, plans, plays, trainings and failures in a browser.
+#include "xtape/report.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <thread>
+
+#include "base/files/durable.hpp"
+#include "base/memory/process_memory.hpp"
+#include "cli/play_of.hpp"
+#include "cli/recorded.hpp"
+#include "cli/run_options.hpp"
+#include "player/plan/memory.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct ReportArguments {
+  PlayArguments play;
+  std::vector<std::string> what;
+  std::string out = "report.html", title, function, source;
+  std::optional<std::string> target;
+  std::vector<std::string> limits;
+  std::int64_t plays = 0;
+  bool values = false, errors = false, watch = false;
+};
+
+constexpr double watch_seconds = 5;
+
+PlayViews views_of(const ReportArguments& arguments) {
+  PlayViews views;
+  for (const std::string& limit : arguments.limits) {
+    const std::optional<std::size_t> bytes = bytes_in(limit);
+    if (!bytes) throw WrongInput("--memory must be a size such as 300MiB; the units are " + std::string(byte_units));
+    views.limits.push_back(*bytes);
+  }
+  views.curve = !arguments.limits.empty();
+  views.plays = arguments.plays;
+  views.values = arguments.values;
+  views.errors = arguments.errors;
+  return views;
+}
+
+/// Whether the page needs more than the tape and its plan.
+bool plays(const ReportArguments& arguments) {
+  return arguments.plays > 0 || arguments.values || arguments.errors;
+}
+
+/// Returns the path without the folders before it, for the headline.
+std::string short_name(const std::string& path) {
+  std::filesystem::path name = std::filesystem::path(path).lexically_normal();
+  if (!name.has_filename()) name = name.parent_path();
+  return name.filename().string();
+}
+
+/// Returns `sizes`, with 2 for the first and 16 for each other size that it lacks.
+NamedSizes completed(NamedSizes sizes, const std::vector<std::string>& names, Report& page) {
+  std::string chosen;
+  for (const std::string& name : names) {
+    if (sizes.has(name)) continue;
+    sizes.add(name, name == names.front() ? 2 : 16);
+    chosen += (chosen.empty() ? "" : ",") + name + "=" + std::to_string(sizes.at(name));
+  }
+  if (!chosen.empty()) page.note("Recorded for " + chosen + ". --with chooses other sizes.");
+  return sizes;
+}
+
+/// Adds a function of a definition: by default the loss with its gradients, or the first function.
+void add_definition(const CLI::App& command, const ReportArguments& arguments, const std::string& path, Report& page) {
+  RecordedOptions options;
+  options.definition.definition = path;
+  options.definition.set = arguments.play.set;
+  const Model model = load_model(options.definition, false);
+  if (plays(arguments))
+    throw WrongInput("'" + path +
+                     "' is a definition, which has no inputs to play: --plays, --values and --errors need a recipe, a "
+                     "run or a tape");
+  const std::vector<std::string> functions = model.functions();
+  const bool has_loss = std::ranges::find(functions, "loss") != functions.end();
+  options.function = !arguments.function.empty() ? arguments.function : has_loss ? "loss" : functions.at(0);
+  options.grad = options.function == "loss";
+  options.mode = options.grad ? "train" : "eval";
+  const NamedSizes sizes = completed(sizes_of(arguments.play.with), model.signature(options.function).sizes, page);
+  const RecordedTape recorded = recorded_tape(
+      command, options, true, [&](const Model& of, Tape& tape) { return of.inputs(tape, options.function, sizes); });
+  PlayViews views = views_of(arguments);
+  views.outputs = recorded.outputs;
+  RecordedPlay play{recorded.tape, {}, {}, {}};
+  for (const auto& output : recorded.outputs) play.outputs.push_back(output.value);
+  set_options(arguments.play, play);
+  page.add(short_name(path) + " " + options.function, play, views);
+}
+
+void add_capsule(const std::string& path, Report& page) {
+  const Capsule capsule = Capsule::load(path);
+  const std::string beside = path_in(folder_of(path), "failed_play");
+  if (!is_saved_play(beside)) return page.add(short_name(path), capsule);
+  const RecordedPlay whole = load_play(beside).play;
+  page.add(short_name(path), capsule, &whole);
+}
+
+/// Adds a tape from a file. Its outputs have names.
+void add_tape(const ReportArguments& arguments, const PlayArguments& of, Report& page) {
+  const SavedTape tape = tape_at(of.what, of);
+  PlayViews views = views_of(arguments);
+  views.outputs = tape.outputs;
+  page.add(short_name(of.what), play_of(tape, of, plays(arguments)), views);
+}
+
+/// Adds the files of a run, its failure, and its next play. While it trains, its play is that of its recipe, which
+/// takes no lock.
+void add_run(const ReportArguments& arguments, const PlayArguments& of, Report& page) {
+  page.add_run(of.what);
+  if (is_capsule(path_in(of.what, "capsule"))) add_capsule(path_in(of.what, "capsule"), page);
+  try {
+    page.add(short_name(of.what), play_of(of), views_of(arguments));
+  } catch (const Error& error) {
+    page.note("The page has no graph of " + of.what + ": " + error.what());
+  }
+  if (arguments.source.empty()) return;
+  Run run = open_run(of.what, "last");
+  page.add(arguments.source, as_wrong_input([&] { return run.attention(arguments.source, arguments.target); }));
+}
+
+void add(const CLI::App& command, const ReportArguments& arguments, const std::string& what, Report& page) {
+  PlayArguments of = arguments.play;
+  of.what = what;
+  const bool is_name = !path_exists(what) && recipe_file(what).empty() && what.find('/') == std::string::npos;
+  const Kind kind = is_name ? Kind::definition : kind_of(what);
+  switch (kind) {
+    case Kind::definition:
+      return add_definition(command, arguments, what, page);
+    case Kind::run:
+      return add_run(arguments, of, page);
+    case Kind::capsule:
+      return add_capsule(what, page);
+    case Kind::tape:
+    case Kind::onnx:
+      return add_tape(arguments, of, page);
+    case Kind::recipe:
+    case Kind::play:
+      check_arguments(of, kind);
+      return page.add(short_name(what), play_of(of), views_of(arguments));
+    default:
+      throw WrongInput(
+          "a report shows a run, a recipe, a definition, a saved tape or play, an ONNX file or a capsule; '" + what +
+          "' is " + kind_text(kind));
+  }
+}
+
+Report made(const CLI::App& command, const ReportArguments& arguments, const std::vector<std::string>& what) {
+  std::string title = arguments.title;
+  if (title.empty())
+    for (const std::string& each : what) title += (title.empty() ? "" : " and ") + short_name(each);
+  Report page(title);
+  as_wrong_input([&] {
+    for (const std::string& each : what) add(command, arguments, each, page);
+  });
+  return page;
+}
+
+/// Writes the page of runs whenever their metrics have grown, until a signal.
+void watch(const ReportArguments& arguments) {
+  for (const std::string& run : arguments.what)
+    if (kind_of(run) != Kind::run) throw WrongInput("--watch needs runs: '" + run + "' is " + kind_text(kind_of(run)));
+  catch_interrupt();
+  std::uintmax_t written = 0;
+  while (!interrupted()) {
+    std::uintmax_t size = 1;
+    for (const std::string& run : arguments.what)
+      if (const std::string metrics = path_in(run, "metrics.jsonl"); is_plain_file(metrics))
+        size += std::filesystem::file_size(metrics);
+    if (size != written) {
+      Report page(arguments.title.empty() ? short_name(arguments.what[0]) : arguments.title);
+      for (const std::string& run : arguments.what) as_wrong_input([&] { page.add_run(run); });
+      page.reload_every(watch_seconds);
+      page.save(arguments.out);
+      written = size;
+    }
+    for (int i = 0; i < 20 * watch_seconds && !interrupted(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void run(const CLI::App& command, const ReportArguments& arguments) {
+  if (arguments.watch) return watch(arguments);
+  made(command, arguments, arguments.what).save(arguments.out);
+  if (command.count("--out") == 0) std::cout << arguments.out << '\n';
+}
+
+}  // namespace
+
+void add_report(CLI::App& program) {
+  const auto [command, arguments] = add_command<ReportArguments>(
+      program, "report", "Write one HTML page that shows tapes, plans, runs and failures in a browser",
+      [](const CLI::App& given, const ReportArguments& of) { run(given, of); });
+  add_option(command, "WHAT", arguments.what,
+             "Runs, recipes, definitions, saved tapes or plays, ONNX files, capsules; two are compared", required);
+  add_option(command, "--out", arguments.out, "The page to write", shown)->type_name("FILE.html");
+  add_option(command, "--title", arguments.title, "The headline (default: the names)");
+  add_settings(command, arguments.play.set);
+  add_option(command, "--with", arguments.play.with, "Sizes of a definition or ONNX file, such as b=2,t=8");
+  add_option(command, "--tape", arguments.function, "Of a definition: the function to record (default: loss)");
+  command.add_option("--in", arguments.play.in, "Of a tape: a safetensors file with the inputs by name");
+  add_option(command, "--plays", arguments.plays, "Measure the time of steps in this many plays", not_negative);
+  command.add_flag("--values", arguments.values, "Play, and show the range and a histogram of every value");
+  command.add_flag("--errors", arguments.errors, "Play, and show the rounding errors of all values");
+  add_option(command, "--memory", arguments.limits,
+             "Also show the plan that takes at most this, such as 300MiB; repeatable", one_value)
+      ->type_name("SIZE");
+  add_option(command, "--source", arguments.source, "Of a run: show the attention of this sentence or text");
+  command.add_option("--target", arguments.target, "The target sentence (default: the run's translation)");
+  command.add_flag("--watch", arguments.watch,
+                   "Write the page of runs again while they train, until Ctrl-C; the page reloads itself");
+  add_threads(command, arguments.play.threads);
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,66 @@
+/// What a report gathers, as JSON. page/data.js reads it, so both change together.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+
+#include "base/json/json_text.hpp"
+#include "xtape/report.hpp"
+
+namespace xtape::report_data {
+
+/// Texts that occur often. The JSON refers to them by index.
+class Strings {
+ public:
+  std::int64_t of(const std::string& text);
+  const Json& list() const { return list_; }
+
+ private:
+  Json list_ = Json::array();
+  std::unordered_map<std::string, std::int64_t> index_;
+};
+
+/// The places of a tape: a row for each different site, and the texts of the files that they name.
+class Sites {
+ public:
+  explicit Sites(Strings& strings) : strings_(strings) {}
+  /// Returns the row of a site of a node.
+  std::int64_t of(const Site& site);
+  /// Returns the row of a site that is known only by its text, such as Plan::Step::site.
+  std::int64_t of(const std::string& text);
+  Json rows() const { return rows_; }
+  Json files() const;
+
+ private:
+  struct Place {
+    std::string path, file, owner;
+    std::int64_t line = 0;
+    bool of_program = false;  // the file is a source of this program
+  };
+  std::int64_t add(const std::string& text, const Place& place);
+  Strings& strings_;
+  Json rows_ = Json::array();
+  std::unordered_map<std::string, std::int64_t> index_;  // by text
+  std::map<std::string, bool> files_;                    // and whether they are sources of this program
+};
+
+/// The nodes of a tape by columns. `outputs` of the play are followed by their names in `named`, if any.
+Json graph_of(const RecordedPlay& play, const NamedVars& named, Strings& strings, Sites& sites);
+/// A plan by columns. `seconds` are measured times of its steps, summed over `plays`.
+Json plan_of(const Plan& plan, std::size_t limit, Strings& strings, Sites& sites,
+             const std::vector<double>& seconds = {}, std::int64_t plays = 0);
+Json curve_of(const RecordedPlay& play);
+Json values_of(const RecordedPlay& play, Strings& strings);
+Json errors_of(const RecordedPlay& play, Strings& strings);
+Json failure_of(const Capsule& capsule);
+Json attention_of(const std::string& name, const Attention& attention);
+Json run_of(const std::string& directory);
+
+/// A number as JSON, with 7 digits. Numbers that are not finite become null, as in metrics.jsonl.
+Json short_number(double number);
+/// A range, a histogram and a small picture of an array.
+Json picture_of(const ArrayView& array);
+
+}  // namespace xtape::report_data

@@ -1,0 +1,161 @@
+// The graph of a tape: nodes, sites, and the texts of definitions.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/arrays/order.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "report/gathered.hpp"
+#include "tape/node_text.hpp"
+#include "xtape/op/op.hpp"
+
+namespace xtape::report_data {
+
+std::int64_t Strings::of(const std::string& text) {
+  const auto [place, fresh] = index_.emplace(text, static_cast<std::int64_t>(list_.size()));
+  if (fresh) list_.push_back(text);
+  return place->second;
+}
+
+Json short_number(double number) {
+  if (!std::isfinite(number)) return nullptr;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.7g", number);
+  return std::strtod(text, nullptr);
+}
+
+std::int64_t Sites::add(const std::string& text, const Place& place) {
+  const auto [found, fresh] = index_.emplace(text, static_cast<std::int64_t>(rows_.size()));
+  if (!fresh) return found->second;
+  rows_.push_back(Json::array(
+      {strings_.of(text), strings_.of(place.path), strings_.of(place.file), strings_.of(place.owner), place.line}));
+  if (!place.file.empty()) files_[place.file] = place.of_program;
+  return found->second;
+}
+
+std::int64_t Sites::of(const Site& site) {
+  Place place;
+  if (site.scope) place.path = site.scope->path;
+  if (site.scope && !site.scope->where.empty()) {  // "gpt2.json, block 'attention'"
+    const std::string& where = site.scope->where;
+    const std::size_t owner = std::max(where.rfind(", block '") + 1, where.rfind(", function '") + 1);
+    place.file = owner == 0 ? "" : where.substr(0, owner - 1);
+    place.owner = owner == 0 ? where : where.substr(owner + 1);
+    place.line = site.line > 0 ? site.scope->shown(site.line) : 0;
+  } else if (site.caller.known()) {
+    place = {place.path, site.caller.file, "", site.caller.line, true};
+  }
+  return add(to_string(site), place);
+}
+
+std::int64_t Sites::of(const std::string& text) {
+  return add(text, {});
+}
+
+namespace {
+/// Returns the text of a file to show, or nothing. A tape from elsewhere may name any file, so that only definitions
+/// are read for it, and no others.
+std::optional<std::string> text_to_show(const std::string& path, bool of_program) {
+  constexpr std::int64_t most = 1 << 20;
+  try {
+    if (!is_plain_file(path)) return std::nullopt;
+    std::string text = read_file(path);
+    if (text.size() > most) return std::nullopt;
+    if (!of_program) {
+      const JsonText json(text, path, JsonErrors::file);
+      if (!json.root().is_object() || !json.root().contains("xtape")) return std::nullopt;
+    }
+    return text;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string note_of(const Node& node) {
+  std::string text;
+  for (const auto& item : node.attributes.items())
+    text += (text.empty() ? "" : ", ") + item.first + "=" + to_string(item.second);
+  if (node.name.empty() && node.op->is_source() && node.storage && node.storage.count() == 1)
+    text = short_number(range_of(node.storage).max + range_of(node.storage).min).dump();
+  return text;
+}
+
+/// "source", "view", "elementwise", "random" or "other".
+const char* kind_of(const Op& op) {
+  if (op.is_source()) return "source";
+  if (op.is_view()) return "view";
+  if (op.random) return "random";
+  return op.lowering.tile ? "elementwise" : "other";
+}
+
+/// The last of the leading outputs that have one element: the loss and its count. All nodes after it belong to
+/// gradients. -1 if the first output is no scalar.
+std::int32_t loss_of(const RecordedPlay& play) {
+  std::int32_t loss = -1;
+  for (const Var& output : play.outputs) {
+    if (count_of(output.type().shape) != 1) break;
+    loss = std::max(loss, output.id().node);
+  }
+  return loss;
+}
+
+void add_body(const Tape& body, const std::string& indent, std::string& text) {
+  for (std::size_t i = 0; i < body.size() && text.size() < 20'000; ++i) {
+    text += indent + line_of(body, i) + "\n";
+    if (body.node(i).body) add_body(*body.node(i).body, indent + "    ", text);
+  }
+}
+}  // namespace
+
+Json Sites::files() const {
+  Json files = Json::array();
+  for (const auto& [path, of_program] : files_)
+    if (const std::optional<std::string> text = text_to_show(path, of_program))
+      files.push_back({{"name", strings_.of(path)}, {"text", *text}});
+  return files;
+}
+
+Json graph_of(const RecordedPlay& play, const NamedVars& named, Strings& strings, Sites& sites) {
+  const Tape& tape = play.tape;
+  Json op = Json::array(), name = op, site = op, types = op, inputs = op, note = op, fused = op, kinds = Json::object();
+  Json bodies = Json::object();
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    op.push_back(strings.of(node.op->name));
+    kinds[node.op->name] = kind_of(*node.op);
+    name.push_back(strings.of(node.name));
+    site.push_back(sites.of(node.site));
+    note.push_back(strings.of(note_of(node)));
+    Json of_node = Json::array(), from = Json::array();
+    for (const ValueType& type : node.outputs) of_node.push_back(strings.of(to_string(type)));
+    for (const ValueId& input : node.inputs) from.insert(from.end(), {input.node, input.output});
+    types.push_back(of_node);
+    inputs.push_back(from);
+    if (node.fused) fused.push_back(i);
+    std::string body;
+    if (node.body) add_body(*node.body, "", body);
+    if (node.body) bodies[std::to_string(i)] = body;
+  }
+  Json outputs = Json::array();
+  for (const Var& output : play.outputs) {
+    const auto known =
+        std::find_if(named.begin(), named.end(), [&](const auto& each) { return each.value.id() == output.id(); });
+    outputs.push_back(Json::array({output.id().node, output.id().output, known == named.end() ? "" : known->name}));
+  }
+  return {{"mode", name_of(tape.mode())},
+          {"op", op},
+          {"name", name},
+          {"site", site},
+          {"types", types},
+          {"inputs", inputs},
+          {"note", note},
+          {"fused", fused},
+          {"kinds", kinds},
+          {"bodies", bodies},
+          {"outputs", outputs},
+          {"loss", loss_of(play)}};
+}
+
+}  // namespace xtape::report_data

@@ -1,0 +1,95 @@
+// Attention: layers × heads as small pictures, and one of them with its tokens.
+import { bytesOf, choice, el, percent, shown } from "./dom.js";
+import { Stage, colour, fitted, shade, shadeText } from "./stage.js";
+import { state } from "./state.js";
+
+/// Draws a matrix of bytes, one pixel for each element. 255 can stand for numbers that are not finite.
+export function pixels(canvas, bytes, rows, columns, { offset = 0, most = 255, hole = -1 } = {}) {
+  Object.assign(canvas, { width: columns, height: rows });
+  const image = new ImageData(columns, rows);
+  for (let i = 0; i < rows * columns; ++i) {
+    const byte = bytes[offset + i], rgb = byte === hole ? [213, 94, 0] : shade(byte / most);
+    image.data.set([...rgb, 255], 4 * i);
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+export class AttentionView {
+  constructor(host) {
+    this.all = state.page.attention.map(each => ({ ...each, bytes: bytesOf(each.weights) }));
+    this.host = host;
+    this.use(0);
+  }
+  use(index) {
+    this.chosen = this.all[index];
+    const [layers, heads, rows, columns] = this.chosen.shape;
+    this.layer = layers - 1;
+    this.head = 0;
+    this.row = null;
+    this.grid = el("div", { class: "small" });
+    for (let layer = 0; layer < layers; ++layer) for (let head = 0; head < heads; ++head) {
+      const canvas = el("canvas", { "aria-hidden": "true" });
+      pixels(canvas, this.chosen.bytes, rows, columns, { offset: (layer * heads + head) * rows * columns });
+      canvas.style.aspectRatio = `${columns} / ${rows}`;
+      this.grid.append(el("button", { "aria-pressed": "false", onclick: () => this.choose(layer, head) }, canvas, `layer ${layer + 1}, head ${head + 1}`));
+    }
+    const place = el("div", { class: "stage", style: { "min-height": "420px" } });
+    this.title = el("b", {});
+    this.host.replaceChildren(el("div", { class: "bar" },
+      this.all.length > 1 ? choice("Attention", this.all.map((each, i) => [String(i), `${each.which}: ${each.name}`]), String(index), i => this.use(Number(i))) : "",
+      this.title, el("span", {}, `rows: ${shown(this.chosen.queries.text)}, columns: ${shown(this.chosen.keys.text)}. Hover over a token or a cell.`)), place, this.grid);
+    this.stage = new Stage(place, { label: "Attention weights of one head", moves: "none", bounds: stage => ({ x: 0, y: 0, width: stage.width, height: stage.height }),
+      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit((x - stage.x) * stage.kx, (y - stage.y) * stage.ky), tip: cell => cell.text });
+    this.choose(this.layer, this.head);
+  }
+  choose(layer, head) {
+    Object.assign(this, { layer, head });
+    const heads = this.chosen.shape[1];
+    this.title.textContent = `${shown(this.chosen.which)}, layer ${layer + 1}, head ${head + 1}`;
+    [...this.grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === layer * heads + head));
+    this.stage.request();
+  }
+  weight(row, column) {
+    const [, heads, rows, columns] = this.chosen.shape;
+    return this.chosen.bytes[((this.layer * heads + this.head) * rows + row) * columns + column] / 255;
+  }
+  measure(stage) {
+    const [, , rows, columns] = this.chosen.shape;
+    const left = Math.min(130, stage.width * 0.3), top = 84;
+    const cell = Math.max(4, Math.min((stage.width - left - 10) / columns, (stage.height - top - 10) / rows, 46));
+    return { rows, columns, left, top, cell };
+  }
+  draw(context, stage) {
+    const { rows, columns, left, top, cell } = this.measure(stage), { keys, queries } = this.chosen;
+    const focus = stage.hovered?.row ?? null;
+    for (let row = 0; row < rows; ++row) for (let column = 0; column < columns; ++column) {
+      context.globalAlpha = focus === null || focus === row ? 1 : 0.35;
+      context.fillStyle = shadeText(this.weight(row, column));
+      context.fillRect(left + column * cell, top + row * cell, cell - (cell > 8 ? 1 : 0), cell - (cell > 8 ? 1 : 0));
+    }
+    context.globalAlpha = 1;
+    context.font = `${Math.min(13, Math.max(8, cell - 1))}px system-ui, sans-serif`;
+    context.textAlign = "right";
+    for (let row = 0; row < rows && cell > 7; ++row) {
+      context.fillStyle = focus === row ? colour("accent") : colour("text");
+      context.fillText(fitted(context, shown(queries.tokens[row]), left - 10), left - 6, top + (row + 0.5) * cell);
+    }
+    context.textAlign = "left";
+    for (let column = 0; column < columns && cell > 7; ++column) {
+      context.save();
+      context.translate(left + (column + 0.5) * cell, top - 6);
+      context.rotate(-Math.PI / 3);
+      context.fillStyle = focus !== null && this.weight(focus, column) > 0.25 ? colour("mark") : colour("text");
+      context.fillText(fitted(context, shown(keys.tokens[column]), 88), 0, 0);
+      context.restore();
+    }
+  }
+  hit(x, y) {
+    const { rows, columns, left, top, cell } = this.measure(this.stage);
+    const row = Math.floor((y - top) / cell), column = Math.floor((x - left) / cell);
+    if (row < 0 || row >= rows || column >= columns) return null;
+    const { queries, keys } = this.chosen, best = [...Array(columns).keys()].sort((a, b) => this.weight(row, b) - this.weight(row, a)).slice(0, 3);
+    const of = at => `${shown(keys.tokens[at])} ${percent(this.weight(row, at))}`;
+    return { row, text: `${shown(queries.tokens[row])} attends to\n${best.map(of).join(", ")}${column >= 0 ? "\nhere: " + of(column) : ""}` };
+  }
+}

@@ -1,0 +1,95 @@
+// Elements, and texts for people. Texts from data become text nodes only, so no name is ever read as HTML.
+
+/// Makes an element. Attributes that begin with "on" are listeners; `style` is an object of properties.
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [key, to] of Object.entries(value)) element.style.setProperty(key, to);
+    else if (name.startsWith("aria-")) element.setAttribute(name, String(value));
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter(child => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const byId = id => document.getElementById(id);
+
+/// Makes control characters and marks of direction visible: "\n" becomes "␊", U+202E becomes "‹U+202E›".
+export function shown(text) {
+  return String(text)
+    .replace(/[\u0000-\u001f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0)))
+    .replace(/[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+      c => "‹U+" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0") + "›");
+}
+
+/// An element like a button that is a row or an item: `go` on click, Enter and space.
+export function clickable(element, go) {
+  element.tabIndex = 0;
+  element.addEventListener("click", go);
+  element.addEventListener("keydown", event => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    go(event);
+  });
+  return element;
+}
+
+export function bytesText(bytes) {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (bytes >= 1024 && unit < 4) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return (unit === 0 ? bytes : bytes.toPrecision(bytes >= 1000 ? 4 : 3)) + " " + units[unit];
+}
+
+export function secondsText(seconds) {
+  if (!(seconds > 0)) return "0";
+  if (seconds >= 1) return seconds.toPrecision(3) + " s";
+  if (seconds >= 1e-3) return (seconds * 1e3).toPrecision(3) + " ms";
+  return (seconds * 1e6).toPrecision(3) + " µs";
+}
+
+export function numberText(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e6 || size < 1e-3)) return value.toExponential(2).replace("e+", "e");
+  return String(Number(value.toPrecision(4)));
+}
+
+export const percent = share => (100 * share).toFixed(share >= 0.0995 ? 0 : 1) + " %";
+
+/// "float32 (4, 64, 768)" becomes "f32 4×64×768".
+export function shortType(type) {
+  const found = /^(\w+) \((.*?),?\)$/.exec(type);
+  if (!found) return type;
+  const dtype = found[1].replace("bfloat", "bf").replace("float", "f").replace(/^int/, "i");
+  return found[2] === "" ? dtype : dtype + " " + found[2].replaceAll(", ", "×");
+}
+
+/// A table. Cells that are numbers or end in "|n" headings align right. `go` is called with the index of a row.
+export function table(headings, rows, go) {
+  const right = headings.map(heading => heading.endsWith("|n"));
+  const head = el("tr", {}, headings.map((heading, i) =>
+    el("th", { class: right[i] ? "n" : "", scope: "col" }, heading.replace("|n", ""))));
+  const body = rows.map((row, i) => {
+    const line = el("tr", { class: go ? "go" : "" },
+      row.map((cell, j) => el("td", { class: right[j] ? "n" : "" }, cell instanceof Node ? cell : shown(cell ?? ""))));
+    return go ? clickable(line, () => go(i)) : line;
+  });
+  return el("table", {}, el("thead", {}, head), el("tbody", {}, body));
+}
+
+/// A list of choices with a label. `change` gets the value.
+export function choice(label, options, value, change) {
+  const select = el("select", { onchange: event => change(event.target.value) },
+    options.map(([key, text]) => el("option", { value: key, selected: key === value }, shown(text))));
+  return el("label", {}, label, select);
+}
+
+export function bytesOf(base64) {
+  return Uint8Array.from(atob(base64), c => c.charCodeAt(0));
+}

@@ -1,0 +1,147 @@
+// What a play computes: values, rounding errors, failures, attention weights.
+#include <algorithm>
+#include <cmath>
+
+#include "base/arrays/visit.hpp"
+#include "base/files/encodings.hpp"
+#include "inspect/node_by_node.hpp"
+#include "report/gathered.hpp"
+#include "xtape/op/op.hpp"
+
+namespace xtape::report_data {
+
+namespace {
+/// The element at (row, column) of the first matrix of an array, whose last axes are the matrix.
+struct Matrix {
+  std::int64_t rows, columns;
+  explicit Matrix(const Shape& shape)
+      : rows(shape.size() < 2 ? 1 : shape[shape.size() - 2]), columns(shape.empty() ? 1 : shape.back()) {}
+};
+
+/// Returns a picture of the first matrix of at most `high` × `wide` elements, evenly spaced: a byte for each, from 0
+/// for `low` to 254 for `high`, and 255 for numbers that are not finite.
+template <class T>
+Json thumbnail(const T* elements, const Shape& shape, double low, double high) {
+  constexpr std::int64_t most_rows = 32, most_columns = 64;
+  const Matrix whole(shape);
+  const std::int64_t rows = std::min(most_rows, whole.rows), columns = std::min(most_columns, whole.columns);
+  std::string bytes;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const std::int64_t at = row * whole.rows / rows * whole.columns + column * whole.columns / columns;
+      const auto value = static_cast<double>(elements[at]);
+      const double scaled = high > low ? (value - low) / (high - low) : 0.5;
+      bytes += static_cast<char>(std::isfinite(value) ? static_cast<unsigned char>(std::lround(254 * scaled)) : 255);
+    }
+  return {{"rows", rows}, {"columns", columns}, {"pixels", to_base64(bytes)}};
+}
+}  // namespace
+
+Json picture_of(const ArrayView& array) {
+  constexpr std::int64_t bins = 40;
+  const Range range = range_of(array);
+  std::vector<std::int64_t> counts(bins, 0);
+  double sum = 0, squares = 0;
+  Json image;
+  visit_elements(array, [&](const auto* elements) {
+    for (std::int64_t i = 0; i < range.count; ++i) {
+      const auto value = static_cast<double>(elements[i]);
+      if (!std::isfinite(value)) continue;
+      sum += value;
+      squares += value * value;
+      const double place = range.max > range.min ? (value - range.min) / (range.max - range.min) : 0.5;
+      ++counts[static_cast<std::size_t>(std::clamp<double>(place * bins, 0, bins - 1))];
+    }
+    if (range.count > 0) image = thumbnail(elements, array.shape(), range.min, range.max);
+  });
+  const auto finite = static_cast<double>(std::max<std::int64_t>(1, range.finite()));
+  return {{"min", short_number(range.min)},
+          {"max", short_number(range.max)},
+          {"mean", short_number(sum / finite)},
+          {"rms", short_number(std::sqrt(squares / finite))},
+          {"count", range.count},
+          {"zeros", range.zeros},
+          {"nan", range.nans},
+          {"inf", range.positive_infinities + range.negative_infinities},
+          {"bins", counts},
+          {"image", image}};
+}
+
+Json values_of(const RecordedPlay& play, Strings& strings) {
+  constexpr std::size_t most = 4000;
+  const NodeByNode nodes(play);
+  Json values = Json::array();
+  const auto add = [&](ValueId id, const Array& array) {
+    if (values.size() >= most) return;
+    values.push_back({{"node", strings.of(label_of(nodes.program(), id))},
+                      {"output", id.output},
+                      {"type", strings.of(to_string(ValueType{array.dtype(), array.shape()}))},
+                      {"of", picture_of(array)}});
+  };
+  const Tape& tape = nodes.program().tape;
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (const Node& node = tape.node(i); node.op->is_source() && !node.name.empty())
+      add({static_cast<std::int32_t>(i), 0}, nodes.source(node));
+  nodes.play([&](std::int32_t node, const std::vector<Array>&, std::vector<Array>& outputs) {
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i]) add({node, static_cast<std::int32_t>(i)}, outputs[i]);
+    return true;
+  });
+  return values;
+}
+
+Json errors_of(const RecordedPlay& play, Strings& strings) {
+  Json errors = Json::array();
+  for (const NodeError& error : shadow(play))
+    errors.push_back(Json::array({strings.of(error.node), short_number(error.total), short_number(error.made),
+                                  short_number(error.added()), error.flipped, error.overflows}));
+  return errors;
+}
+
+namespace {
+Json json_of(const Range& range) {
+  return to_string(range);
+}
+}  // namespace
+
+Json failure_of(const Capsule& capsule) {
+  const Failure& failure = capsule.failure;
+  Json causes = Json::array();
+  for (const Cause& cause : failure.causes)
+    causes.push_back({{"node", cause.node},
+                      {"type", cause.type},
+                      {"site", cause.site},
+                      {"range", json_of(cause.range)},
+                      {"element", cause.element},
+                      {"number", cause.number},
+                      {"steps", cause.time_steps},
+                      {"row", cause.row}});
+  Json operands = Json::array();
+  for (const auto& [name, var] : capsule.operands)
+    operands.push_back({{"name", name}, {"type", to_string(var.type())}, {"of", picture_of(var.node().storage)}});
+  return {{"text", to_string(failure)}, {"what", failure.what},
+          {"error", failure.error},     {"call", failure.call},
+          {"node", failure.node},       {"type", failure.type},
+          {"site", failure.site},       {"backward", failure.backward},
+          {"element", failure.element}, {"range", json_of(failure.range)},
+          {"causes", causes},           {"operands", operands},
+          {"version", capsule.version}, {"set", capsule.instruction_set}};
+}
+
+Json attention_of(const std::string& name, const Attention& attention) {
+  const Shape& shape = attention.weights.shape();
+  std::string bytes;
+  for (std::int64_t i = 0; i < attention.weights.count(); ++i)
+    bytes += static_cast<char>(std::lround(255 * std::clamp(attention.weights.as<float>()[i], 0.0F, 1.0F)));
+  const auto side = [](const Attention::Side& tokens) {
+    return Json{{"text", tokens.text}, {"tokens", tokens.tokens}};
+  };
+  return {{"name", name},
+          {"which", attention.name},
+          {"shape", shape},
+          {"weights", to_base64(bytes)},
+          {"queries", side(attention.queries)},
+          {"keys", side(attention.keys)}};
+}
+
+}  // namespace xtape::report_data

@@ -1,0 +1,165 @@
+// Collects what a page shows, and writes the page.
+#include "xtape/report.hpp"
+
+#include <zlib.h>
+
+#include <set>
+
+#include "base/files/durable.hpp"
+#include "base/files/encodings.hpp"
+#include "report/gathered.hpp"
+#include "report/page.hpp"
+#include "tape/node_text.hpp"
+
+namespace xtape {
+
+using namespace report_data;
+
+struct Report::Data {
+  Strings strings;
+  std::vector<Tape> tapes;
+  Json page = {{"title", ""},
+               {"version", XTAPE_VERSION},
+               {"reload", 0},
+               {"notes", Json::array()},
+               {"plays", Json::array()},
+               {"runs", Json::array()},
+               {"attention", Json::array()}};
+
+  /// Adds a play with what `more` adds to it.
+  template <class More>
+  void add(const std::string& name, const RecordedPlay& play, const NamedVars& outputs, const More& more) {
+    Sites sites(strings);
+    Json json = {{"name", name}, {"graph", graph_of(play, outputs, strings, sites)}};
+    more(json, sites);
+    json["sites"] = sites.rows();
+    json["files"] = sites.files();
+    page["plays"].push_back(std::move(json));
+    tapes.push_back(play.tape);
+  }
+};
+
+Report::Report(const std::string& title) : data_(new Data) {
+  data_->page["title"] = title;
+}
+
+namespace {
+std::vector<Feed> feeds_of(const RecordedPlay& play) {
+  std::vector<Feed> feeds;
+  for (const ValueId input : play.tape.inputs())
+    if (const Var var = play.tape.var(input); play.inputs.has(var.node().name))
+      feeds.emplace_back(var, *play.inputs.find(var.node().name));
+  return feeds;
+}
+
+/// The plan of the play, with measured times if there are plays to measure.
+Json planned(const RecordedPlay& play, std::size_t limit, std::int64_t plays, Strings& strings, Sites& sites) {
+  PlayerOptions options = play.options;
+  options.memory = limit;
+  options.profile = plays > 0;
+  const Executable executable = compile(play.tape, play.outputs, options);
+  if (plays == 0) return plan_of(executable.plan(), limit, strings, sites);
+  Player player(executable);
+  const std::vector<Feed> feeds = feeds_of(play);
+  player.play(feeds, play.step);
+  player.forget_seconds();
+  for (std::int64_t i = 0; i < plays; ++i) player.play(feeds, play.step);
+  return plan_of(player.plan(), limit, strings, sites, player.seconds(), plays);
+}
+}  // namespace
+
+void Report::add(const std::string& name, const RecordedPlay& play, const PlayViews& views) {
+  Strings& strings = data_->strings;
+  data_->add(name, play, views.outputs, [&](Json& json, Sites& sites) {
+    json["plans"] = Json::array();
+    if (views.plan) json["plans"].push_back(planned(play, play.options.memory, views.plays, strings, sites));
+    for (const std::size_t limit : views.limits)
+      json["plans"].push_back(planned(play, limit, views.plays, strings, sites));
+    if (views.curve) json["curve"] = curve_of(play);
+    if (views.values) json["values"] = values_of(play, strings);
+    if (views.errors) json["errors"] = errors_of(play, strings);
+  });
+}
+
+void Report::add(const std::string& name, const Capsule& capsule, const RecordedPlay* whole) {
+  RecordedPlay cut = recorded_play(capsule);
+  data_->add(name, whole != nullptr ? *whole : cut, whole != nullptr ? NamedVars() : capsule.outputs,
+             [&](Json& json, Sites&) {
+               json["plans"] = Json::array();
+               json["failure"] = failure_of(capsule);
+               json["failure"]["whole"] = whole != nullptr;
+             });
+}
+
+void Report::add_run(const std::string& directory) {
+  data_->page["runs"].push_back(run_of(directory));
+}
+
+void Report::add(const std::string& name, const std::vector<Attention>& attention) {
+  for (const Attention& each : attention) data_->page["attention"].push_back(attention_of(name, each));
+}
+
+void Report::note(const std::string& sentence) {
+  data_->page["notes"].push_back(sentence);
+}
+
+void Report::reload_every(double seconds) {
+  data_->page["reload"] = seconds;
+}
+
+namespace {
+std::string compressed(const std::string& text) {
+  uLongf size = compressBound(text.size());
+  std::string bytes(size, '\0');
+  if (compress2(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(text.data()), text.size(),
+                6) != Z_OK)
+    throw Error("the data of the page cannot be compressed");
+  bytes.resize(size);
+  return bytes;
+}
+
+/// Escapes a text for the content of an HTML element.
+std::string in_html(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) switch (c) {
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      default:
+        escaped += c;
+    }
+  return escaped;
+}
+}  // namespace
+
+std::string Report::html() const {
+  Json page = data_->page;
+  page["strings"] = data_->strings.list();
+  if (data_->tapes.size() == 2) page["difference"] = first_difference(data_->tapes[0], data_->tapes[1]);
+  const std::string text = page.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // base64 has no character that ends a script, whatever the data are.
+  return filled_page({{"title", in_html(page["title"].get<std::string>())},
+                      {"nonce", digest_of({text})},
+                      {"data", to_base64(compressed(text))}});
+}
+
+void Report::save(const std::string& path) const {
+  write_file(path, html());
+}
+
+void report(const RecordedPlay& play, const std::string& path, const PlayViews& views) {
+  Report page("A play");
+  page.add("play", play, views);
+  page.save(path);
+}
+
+void report(const std::vector<std::string>& runs, const std::string& path) {
+  Report page("Runs");
+  for (const std::string& run : runs) page.add_run(run);
+  page.save(path);
+}
+
+}  // namespace xtape

@@ -1,0 +1,117 @@
+// The files of a run: metrics, statistics, samples, recipe.
+#include <algorithm>
+#include <sstream>
+
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/memory/lengths.hpp"
+#include "report/gathered.hpp"
+#include "train/run/metrics.hpp"
+#include "train/run/samples.hpp"
+
+namespace xtape::report_data {
+
+namespace {
+struct Curve {
+  std::vector<std::int64_t> steps;
+  std::vector<double> values;
+};
+
+/// Returns the curve with at most about 4,000 points: the least and the largest of each group of points.
+Json thinned(const Curve& curve) {
+  constexpr std::size_t most = 4000;
+  const std::size_t count = curve.values.size();
+  const std::size_t group = count <= most ? 1 : 2 * ceiling(count, most);
+  Json steps = Json::array(), values = Json::array();
+  const auto keep = [&](std::size_t i) {
+    steps.push_back(curve.steps[i]);
+    values.push_back(short_number(curve.values[i]));
+  };
+  for (std::size_t first = 0; first < count; first += group) {
+    const auto begin = curve.values.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = curve.values.begin() + static_cast<std::ptrdiff_t>(std::min(first + group, count));
+    auto [low, high] = std::minmax_element(begin, end);
+    if (high < low) std::swap(low, high);
+    keep(static_cast<std::size_t>(low - curve.values.begin()));
+    if (high != low) keep(static_cast<std::size_t>(high - curve.values.begin()));
+  }
+  return {{"steps", steps}, {"values", values}};
+}
+
+/// Evaluations have keys of their own, but for a few that updates have too, such as "tokens".
+Json curves_of(const std::vector<train::Measured>& lines) {
+  std::vector<std::string> keys;
+  std::map<std::string, Curve> curves;
+  for (const train::Measured& line : lines) {
+    const bool update = line.find("learning_rate") != nullptr;
+    for (const auto& [key, value] : line.numbers) {
+      if (!update && key == "tokens") continue;
+      if (!curves.contains(key)) keys.push_back(key);
+      curves[key].steps.push_back(line.step);
+      curves[key].values.push_back(value);
+    }
+  }
+  Json json = Json::object();
+  for (const std::string& key : keys) json[key] = thinned(curves[key]);
+  return json;
+}
+
+/// The statistics of modules by kind: {"largest": {"modules": …, "rows": [a number for each time]}}. At most 200 times,
+/// evenly spaced.
+Json statistics_of(const std::vector<train::Measured>& lines) {
+  constexpr std::size_t most = 200;
+  std::vector<const train::Measured*> measured;
+  for (const train::Measured& line : lines)
+    if (!line.statistics.empty()) measured.push_back(&line);
+  Json steps = Json::array(), kinds = Json::object();
+  const std::size_t count = std::min(most, measured.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const train::Measured& line = *measured[count == 1 ? 0 : i * (measured.size() - 1) / (count - 1)];
+    steps.push_back(line.step);
+    for (const auto& [module, numbers] : line.statistics)
+      for (const auto& [key, value] : numbers) {
+        Json& row = kinds[key][module];
+        while (row.size() < i) row.push_back(nullptr);
+        row.push_back(short_number(value));
+      }
+  }
+  return {{"steps", steps}, {"kinds", kinds}};
+}
+
+/// The last samples.
+Json samples_of(const std::string& path) {
+  constexpr std::size_t most = 100, longest = 4000;
+  Json samples = Json::array();
+  if (!is_plain_file(path)) return samples;
+  std::istringstream lines(read_file(path));
+  std::vector<std::string> texts;
+  for (std::string line; std::getline(lines, line);) texts.push_back(line);
+  for (std::size_t i = texts.size() > most ? texts.size() - most : 0; i < texts.size(); ++i) {
+    if (texts[i].size() > longest) continue;
+    const Json sample = Json::parse(texts[i], nullptr, false);  // the last line may be incomplete
+    if (sample.is_object()) samples.push_back(sample);
+  }
+  return samples;
+}
+}  // namespace
+
+Json run_of(const std::string& directory) {
+  const std::string metrics = path_in(directory, train::metrics_file), recipe = path_in(directory, "recipe.json");
+  if (!is_plain_file(recipe)) throw FileError("'" + directory + "' is not a run: it has no recipe.json");
+  const std::vector<train::Measured> lines =
+      is_plain_file(metrics) ? train::read_metrics(metrics) : std::vector<train::Measured>();
+  const JsonText text(read_file(recipe), recipe, JsonErrors::file);
+  Json run = {{"name", directory},
+              {"recipe", text.root()},
+              {"curves", curves_of(lines)},
+              {"statistics", statistics_of(lines)},
+              {"samples", samples_of(path_in(directory, train::samples_file))}};
+  if (!lines.empty()) {
+    const train::BestEvaluation best = train::best_evaluation(directory, lines);
+    if (best.line != nullptr)
+      run["best"] = {{"key", best.measure.key}, {"step", best.line->step}, {"value", best.measure.value}};
+  }
+  return run;
+}
+
+}  // namespace xtape::report_data

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Pages that `xtape report` writes: their data, and how they behave in a browser.
+
+usage: run.py PROGRAM
+
+The cases in a browser need Chromium, and are skipped without it."""
+import base64, html, json, os, re, shutil, subprocess, sys, tempfile, zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from counted import holds, report, skips
+
+xtape = os.path.abspath(sys.argv[1])
+browser = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+attack = '"><img src=x onerror="attacked=1"></script><script>attacked=2</script>\u202e\u0007\' & {{data}}'
+small = [word for each in ("n_layer=4", "n_embd=8", "n_head=2", "vocab_size=11") for word in ("--set", each)]
+
+
+def play(*words, code=0):
+    done = subprocess.run([xtape, *words], capture_output=True, text=True)
+    holds(f"xtape {' '.join(words)}", done.returncode == code, f"exit code {done.returncode}\n{done.stderr}")
+    return done.stderr if code else done.stdout
+
+
+def data_of(page):
+    text = re.search(r'<script id="data" type="text/plain">([A-Za-z0-9+/=]*)</script>', page)[1]
+    return json.loads(zlib.decompress(base64.b64decode(text))), len(page) - len(text)
+
+
+def visited(path, width=1300):
+    """What visit.js finds in a page, and the errors of the page."""
+    page = Path(path).read_text()
+    nonce = re.search(r"'nonce-(\w+)'", page)[1]
+    script = (Path(__file__).parent / "visit.js").read_text()
+    Path("visited.html").write_text(page.replace("</body>", f'<script nonce="{nonce}">{script}</script></body>'))
+    done = subprocess.run([browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
+                           f"--user-data-dir={os.getcwd()}/browser", "--virtual-time-budget=20000", "--dump-dom",
+                           f"file://{os.getcwd()}/visited.html"], capture_output=True, text=True, errors="replace")
+    attributes = {name: html.unescape(value) for name, value in re.findall(r'data-(found|errors)="([^"]*)"', done.stdout)}
+    return json.loads(attributes.get("found", "{}")), attributes.get("errors", "")
+
+
+def opens(name, path, views, width=1300):
+    found, errors = visited(path, width)
+    holds(f"{name}: no error in the console", not errors, errors)
+    holds(f"{name}: its views are {views}", sorted(found.get("views", {})) == sorted(views), str(sorted(found.get("views", {}))))
+    blank = [view for view, of in found.get("views", {}).items() if not all(of["painted"])]
+    holds(f"{name}: every canvas is painted", not blank, str(blank))
+    holds(f"{name}: every control has a name", not any(of["unnamed"] for of in found.get("views", {}).values()))
+    holds(f"{name}: boxes do not overlap and edges go one way", not found.get("faults"), str(found.get("faults"))[:400])
+    holds(f"{name}: nothing of the data is executed", found.get("attacked") == 0 and found["strangers"] == 0, str(found.get("strangers")))
+    holds(f"{name}: the page is not wider than the window", not found.get("wide"))
+    return found
+
+
+def hostile_tape():
+    """A saved tape whose names attack a page, and which names a file that is no definition as the place of its lines."""
+    play("show", "gpt2", *small, "--tape", "loss", "--with", "b=2,t=4", "--grad", "--save", "hostile")
+    tape = Path("hostile/tape.json").read_text()
+    Path("secret.txt").write_text("a secret\n")
+    name = json.dumps(attack)[1:-1]
+    tape = tape.replace('"tokens"', f'"{name}"').replace('"path":"h.1', f'"path":"h.1.{name}')
+    tape = re.sub(r'"where":"[^"]*linear.json', f'"where":"{os.getcwd()}/secret.txt', tape)
+    Path("hostile/tape.json").write_text(tape)
+
+
+def made_run():
+    """A run of 20,000 updates, in which one loss is much larger and one much smaller than all others."""
+    Path("made").mkdir()
+    Path("made/recipe.json").write_text(json.dumps({"xtape": 2, "name": attack, "schedule": {"rate": 0.1}}))
+    with open("made/metrics.jsonl", "w") as lines:
+        for step in range(1, 20001):
+            loss = {7777: 99.5, 12345: -3.25}.get(step, 2 + step % 7 / 10)
+            lines.write(f'{{"step":{step},"loss":{loss},"learning_rate":0.1,"gradient_norm":1}}\n')
+            if step % 5000 == 0:
+                lines.write(f'{{"step":{step},"validation_loss":{3 - step / 20000},"tokens":5}}\n')
+
+
+def check_data():
+    play("report", "gpt2", *small, "--with", "b=2,t=4", "--memory", "1GiB", "--out", "gpt2.html")
+    page, assets = Path("gpt2.html").read_text(), 0
+    data, assets = data_of(page)
+    holds("the page without data has at most 1 MB", assets <= 1e6, str(assets))
+    addresses = set(re.findall(r"https?://[\w./]+", page))
+    holds("the page names no address of the net", addresses == {"http://www.w3.org/2000/svg"}, str(addresses))
+    shown = play("show", "gpt2", *small, "--tape", "loss", "--with", "b=2,t=4", "--grad", "--mode", "train")
+    graph, plans = data["plays"][0]["graph"], data["plays"][0]["plans"]
+    holds("the graph has the nodes that `show` prints", len(graph["op"]) == len(re.findall("^#", shown, re.M)))
+    holds("there is a plan for each limit", [plan["limit"] for plan in plans] == [0, 1 << 30])
+    holds("the parts of a peak add up", all(sum(plan["parts"].values()) == plan["peak"] for plan in plans))
+    holds("the page has the definition", any('"name": "gpt2"' in file["text"] for file in data["plays"][0]["files"]))
+
+    made_run()
+    play("report", "made", "--out", "made.html")
+    curves = data_of(Path("made.html").read_text())[0]["runs"][0]["curves"]
+    loss = dict(zip(curves["loss"]["steps"], curves["loss"]["values"]))
+    holds("a long curve keeps its extremes", loss.get(7777) == 99.5 and loss.get(12345) == -3.25)
+    holds("a long curve is thinned", 1000 < len(loss) <= 4002, str(len(loss)))
+    holds("evaluations are complete", curves["validation_loss"]["steps"] == [5000, 10000, 15000, 20000])
+
+    hostile_tape()
+    play("report", "hostile", "--title", attack, "--out", "hostile.html")
+    page = Path("hostile.html").read_text()
+    title = re.search(r"<title>([^<]*)</title>", page)[1]
+    holds("the title is text", html.unescape(title) == attack, title)
+    holds("names reach the page as data only", "attacked" not in page.replace(title, ""))
+    data = data_of(page)[0]
+    holds("a tape from elsewhere cannot make a page show other files", "a secret" not in json.dumps(data["plays"][0]["files"]))
+    holds("hostile names are in the data as they are", attack in data["strings"])
+
+
+def check_errors():
+    holds("a definition is not played", "has no inputs to play" in play("report", "gpt2", "--values", code=2))
+    holds("an unknown name is refused", "gtp2" in play("report", "gtp2", code=2))
+    holds("--watch needs runs", "--watch needs runs" in play("report", "hostile", "--watch", code=2))
+    holds("sizes have units", "MiB" in play("report", "gpt2", "--memory", "12", code=2))
+
+
+def trained(name, *words, code=0):
+    recipe = ["shakespeare_char", "--set", "data.text=text.txt", "--set", "data.block_size=8", "--set", "hyper.n_layer=1",
+              "--set", "hyper.n_embd=8", "--set", "hyper.n_head=2", "--set", "batch.size=2", "--set", "schedule.warmup=1"]
+    play("train", *recipe, "--out", name, *words, code=code)
+
+
+def check_browser():
+    Path("text.txt").write_text("the rain in spain\n" * 40)
+    trained("fine", "--set", "steps=4", "--set", "evaluate_every=2", "--set", "statistics_every=1", "--set", 'samples={"prompts": ["the "], "tokens": 4}')
+    trained("failed", "--set", "steps=4", "--set", "schedule.rate=1e18", code=1)
+    play("report", "fine", "--values", "--errors", "--plays", "1", "--source", "the rain", "--out", "fine.html")
+    found = opens("a run", "fine.html", ["runs", "graph", "memory", "time", "values", "attention"], 400)
+    holds("a run: its curves and samples are there", all(word in found["views"]["runs"]["text"] for word in ("Loss", "Gradient norm", "Samples of", "Statistics")))
+    holds("a run: time is measured", "1 measured" in found["views"]["time"]["text"])
+    play("report", "failed", "--out", "failed.html")
+    text = opens("a failed run", "failed.html", ["runs", "failure", "graph"])["views"]["failure"]["text"]
+    holds("a failed run: the cause is named", "because of" in text and "gpt2.json" in text, text[:200])
+    play("report", "gpt2", "hostile", *small, "--out", "both.html")
+    found = opens("hostile names", "both.html", ["graph", "memory", "time", "compare"])
+    holds("hostile names: they are shown, with marks for controls", "‹U+202E›" in found["views"]["compare"]["text"])
+    holds("equal layers are one box", "h × 4" in found["folds"], str(found["folds"]))
+    holds("search selects", found["searched"] > 5)
+    holds("a click on a line selects its nodes", found["lineNodes"] > 0 and "line" in found["details"])
+    holds("keys clear the selection and switch the theme", found["cleared"] and found["switched"])
+
+
+with tempfile.TemporaryDirectory() as work:
+    os.chdir(work)
+    check_data()
+    check_errors()
+    if browser:
+        check_browser()
+    else:
+        skips("it needs Chromium")
+sys.exit(report())
