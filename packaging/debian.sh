@@ -6,8 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mkdir -p "$1" && cd "$1" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$PWD/build-debian  # always the same path, so that a compiler cache serves
+rm -rf "$work" && mkdir "$work"
 git archive --prefix=xtape/ HEAD | tar -C "$work" -xf -
 mv "$work/xtape/packaging/debian" "$work/xtape/debian"
 (cd "$work/xtape" && dpkg-buildpackage -b -us -uc) >"$out/debian.log" 2>&1 || { tail -n 30 "$out/debian.log" >&2 && exit 1; }
