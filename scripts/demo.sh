@@ -41,15 +41,13 @@ show "três mil e sessenta" "three thousand and sixty"
 show "seiscentos e trinta e nove mil e noventa e sete" "six hundred and thirty-nine thousand and ninety-seven"
 show "trezentos e vinte e nove mil duzentos e vinte e três" "three hundred and twenty-nine thousand two hundred and twenty-three"
 
-gnuplot=
-command -v gnuplot >/dev/null || gnuplot=": apt-get install gnuplot-nox"
 cat <<END
 
 Done in $((SECONDS / 60)):$(printf %02d $((SECONDS % 60))). To try next:
   export PATH=$PWD/build-demo/src/cli:\$PATH
   cd $PWD
   xtape translate $run   # numbers of your own, in Portuguese words
-  xtape attention $run --source "três mil e sessenta"   # draws attention.svg, with gnuplot$gnuplot
+  xtape attention $run --source "três mil e sessenta"   # draws attention.svg
   xtape show   # the models and recipes; xtape show transformer prints one
   xtape train shakespeare_char --set data.text=$data/training.tsv --set steps=100 --out runs/gpt   # a GPT
   xtape generate runs/gpt --prompt "cento e "

@@ -9,7 +9,7 @@ packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev nlohmann-
 if [ "${1:-}" = --program ]; then
   shift
 else
-  packages+=(clang-format cmake doctest-dev gnuplot-nox libopenblas-openmp-dev openmpi-bin libopenmpi-dev
+  packages+=(clang-format cmake doctest-dev libopenblas-openmp-dev openmpi-bin libopenmpi-dev
     libprotozero-dev libonnx-testdata)
 fi
 packages+=("$@")

@@ -39,8 +39,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 def order(source):
     """The layers that each may see."""
     layers = re.findall(r"'(\w+)'", re.search(r"^layers = \[(.*)\]", (source / "src/meson.build").read_text(), re.MULTILINE)[1])
-    below = [layer for layer in layers if layer != "data"]
-    sees = {layer: set(below[:number + 1]) for number, layer in enumerate(below)} | {"data": {"base", "data"}}
+    below = [layer for layer in layers if layer not in ("data", "svg")]
+    sees = {layer: set(below[:number + 1]) for number, layer in enumerate(below)} | {"data": {"base", "data"}, "svg": {"base", "kernels", "svg"}}
     sees["decode"].add("data")
     sees["train"].add("data")
     sees["report"].add("data")

@@ -14,8 +14,6 @@ NAMES = ("exp exp2 exp10 expm1 log log2 log10 log1p pow sin cos sincos tan asin 
 # Where they may be called: the functions and distributions, and why no result depends on them.
 ALLOWED = {
     "cli/commands/eval.cpp": ("exp log", "only printed"),
-    "cli/commands/shadow.cpp": ("pow", "the range of a picture"),
-    "cli/heat_maps.cpp": ("log", "the arrangement of pictures"),
     "data/texts/bleu.cpp": ("exp log", "a score that is only printed"),
     "functions/gradcheck.cpp": ("normal_distribution", "the direction of a check"),
     "model/definition/read_back.cpp": ("normal_distribution", "the points of a check"),

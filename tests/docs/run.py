@@ -41,7 +41,7 @@ def test_reference(source, program):
     wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
     wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
     wrong += recipe_keys.faults(source, program) + definition_keys.wrong(source) + gallery.faults(source) + lengths.faults(source)
-    pages = {**reference.pages(source, program), speed.PAGE: speed.page(source)}
+    pages = {**reference.pages(source, program)}
     wrong += [f"{reference.FOLDER}/{file.name} is no page of a family" for file in (source / reference.FOLDER).iterdir()
               if f"{reference.FOLDER}/{file.name}" not in pages]
     for page, text in pages.items():

@@ -138,7 +138,7 @@ def suggested(root):
     commands = re.findall(r"^  ((?:export|cd|xtape) .*)$", text.split("<<END\n")[1].replace("\\$", "$"), re.M)
     variables = re.findall(r"^(?:run|data)=.*$", text, re.M)
     return Snippet(DEMO, text[: text.index("<<END")].count("\n") + 1, "sh", "\n".join(variables + commands),
-                   {"needs": "numbers, gnuplot"})
+                   {"needs": "numbers"})
 
 
 def all_snippets(root):

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
 #include "cli/pictures.hpp"
 #include "cli/run_options.hpp"
@@ -61,11 +62,11 @@ std::vector<double> mean_of(const Attention& attention, std::int64_t layer) {
   return mean;
 }
 
-HeatMaps maps_of(const Attention& attention, const AttentionArguments& arguments) {
+svg::HeatMaps maps_of(const Attention& attention, const AttentionArguments& arguments) {
   const std::int64_t layers = attention.weights.shape()[0];
   const std::int64_t heads = attention.weights.shape()[1];
   const std::int64_t layer = arguments.layer == 0 ? layers : counted("--layer", arguments.layer, layers, "layers");
-  HeatMaps maps;
+  svg::HeatMaps maps;
   maps.title = attention.name + " attention";
   if (layers > 1) maps.title += ", layer " + std::to_string(layer) + " of " + std::to_string(layers);
   maps.row_name = attention.queries.text;
@@ -89,8 +90,8 @@ HeatMaps maps_of(const Attention& attention, const AttentionArguments& arguments
 void draw_attention(const AttentionArguments& arguments) {
   Run run = open_run(arguments.run, arguments.checkpoint);
   const std::vector<Attention> all = as_wrong_input([&] { return run.attention(arguments.source, arguments.target); });
-  const HeatMaps maps = maps_of(chosen(all, arguments.which), arguments);
-  draw(maps, picture_path(arguments.out, "attention.svg"));
+  const svg::HeatMaps maps = maps_of(chosen(all, arguments.which), arguments);
+  write_file(picture_path(arguments.out, "attention.svg"), drawn(maps));
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
-#include <sstream>
 #include <utility>
 #include <vector>
 
+#include "base/files/durable.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"
 #include "player/plan/memory.hpp"
@@ -79,68 +79,25 @@ std::vector<Plan::Buffer> largest_buffers(const Plan& plan, std::size_t most) {
   return largest;
 }
 
-/// Shades the steps that recompute results. Consecutive steps form one rectangle.
-void shade_again(const Plan& plan, std::ostream& script) {
+/// Returns the strips of the steps that recompute results. Consecutive steps form one strip.
+std::vector<svg::Point> strips_again(const Plan& plan) {
+  std::vector<svg::Point> strips;
   for (std::size_t step = 0; step < plan.steps.size(); ++step) {
     if (!plan.steps[step].again) continue;
-    const std::size_t first = step;
-    while (step + 1 < plan.steps.size() && plan.steps[step + 1].again) ++step;
-    script << "set object rectangle from " << first << ", graph 0 to " << step + 1
-           << ", graph 1 behind fillcolor rgb '#d8d8d8' fillstyle solid noborder\n";
+    const auto at = static_cast<double>(step);
+    if (!strips.empty() && strips.back().y == at)
+      strips.back().y = at + 1;
+    else
+      strips.push_back({at, at + 1});
   }
+  return strips;
 }
 
-/// Draws each buffer of the arena as a rectangle at its offset, from the first to the last step that uses it. Numbers
-/// the largest buffers and names them below the picture, shades the steps that recompute results, and marks where the
-/// backward part begins.
-void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
-  constexpr std::size_t most_named = 8;
-  constexpr double height = 700, line = 19;  // pixels
-  std::ostringstream data, script;
-  int longest = 1;
-  for (const Plan::Buffer& buffer : plan.buffers) {
-    if (!is_drawn(buffer)) continue;
-    const double low = mebibytes(buffer.offset), high = mebibytes(buffer.offset + buffer.bytes);
-    data << buffer.first + 0.5 << ' ' << (low + high) / 2 << ' ' << buffer.first << ' ' << buffer.last + 1 << ' '
-         << gnuplot_number(low) << ' ' << gnuplot_number(high) << ' ' << buffer.last - buffer.first << '\n';
-    longest = std::max(longest, buffer.last - buffer.first);
-  }
-  script << "$buffers << END\n"
-         << data.str() << "END\nset xlabel 'step'\nset ylabel 'MiB of the arena'\nset xrange [0:" << plan.steps.size()
-         << "]\nset yrange [0:*]\nset cblabel 'steps that it lives' offset 1,0\nset cbrange [0:" << longest
-         << "]\nset cbtics format '%g'\nset palette defined (0 '#f7cfa6', 1 '#c85a00', 2 '#1f5fa8')\n"
-         << "set style fill solid 0.85 border rgb 'white'\n";
-  const std::vector<Plan::Buffer> named = largest_buffers(plan, most_named);
-  const std::int64_t again = steps_again(plan);
-  const std::size_t lines = (named.size() + 1) / 2 + 1;
-  const auto at_line = [&](std::size_t number) {
-    return gnuplot_number((static_cast<double>(lines - number) * line - line / 2) / height);
-  };
-  script << "set tmargin 2\nset bmargin at screen " << gnuplot_number((static_cast<double>(lines) * line + 55) / height)
-         << "\nset label "
-         << gnuplot_string(again == 0   ? "No step runs again."
-                           : again == 1 ? "1 step runs again, shaded in grey."
-                                        : std::to_string(again) + " steps run again, shaded in grey.")
-         << " at screen 0.08," << at_line(0) << '\n';
-  for (std::size_t i = 0; i < named.size(); ++i) {
-    const Plan::Buffer& buffer = named[i];
-    const std::string number = std::to_string(i + 1);
-    const std::string& module = plan.steps[buffer.first].module;
-    script << "set label '" << number << "' at " << (buffer.first + buffer.last + 1) / 2.0 << ","
-           << mebibytes(buffer.offset) + mebibytes(buffer.bytes) / 2 << " center front textcolor rgb 'black'\n"
-           << "set label "
-           << gnuplot_string(number + ": " + buffer.name + (module.empty() ? "" : " at " + module) + ", " +
-                             bytes_text(buffer.bytes) + ", steps " + std::to_string(buffer.first) + " to " +
-                             std::to_string(buffer.last))
-           << " at screen " << (i % 2 == 0 ? "0.08" : "0.54") << "," << at_line(1 + i / 2) << " font ',11'\n";
-  }
-  shade_again(plan, script);
-  if (const int first = first_backward(play, plan); first >= 0)
-    script << "set arrow from " << first << ", graph 0 to " << first
-           << ", graph 1 nohead front dashtype 2 linewidth 2 linecolor rgb 'black'\nset label 'backward part' at "
-           << first << ", graph 1 offset 0,0.6 left front\n";
-  script << "plot $buffers using 1:2:3:4:5:6:7 with boxxyerror linecolor palette notitle\n";
-  draw_svg(script.str(), 1000, static_cast<int>(height), path);
+/// Returns what is known about a buffer, in words.
+std::string about(const Plan& plan, const Plan::Buffer& buffer) {
+  const std::string& module = plan.steps[buffer.first].module;
+  return buffer.name + (module.empty() ? "" : " at " + module) + ", " + bytes_text(buffer.bytes) + ", steps " +
+         std::to_string(buffer.first) + " to " + std::to_string(buffer.last);
 }
 
 void run(const PlanArguments& arguments) {
@@ -153,10 +110,49 @@ void run(const PlanArguments& arguments) {
   const Player player = as_wrong_input([&] { return Player(play.tape, play.outputs, play.options); });
   print_curve(memory_curve(play.tape, play.outputs, play.options));
   print_plan(player.plan());
-  if (!arguments.out.empty()) draw(play, player.plan(), arguments.out);
+  if (!arguments.out.empty()) write_file(arguments.out, drawn(chart_of_plan(play, player.plan())));
 }
 
 }  // namespace
+
+svg::Chart chart_of_plan(const RecordedPlay& play, const Plan& plan) {
+  constexpr std::size_t most_named = 8;
+  constexpr std::size_t forward = 5, kept = 0, backward = 1;  // colours
+  svg::Chart chart;
+  chart.title = "Memory of the plan: what lives when";
+  chart.x = {.title = "step", .low = 0, .high = static_cast<double>(plan.steps.size())};
+  chart.y = {.title = "MiB of the arena", .low = 0};
+  chart.width = 820, chart.height = 460;
+  const int first = first_backward(play, plan);
+  if (first >= 0) {
+    chart.rules.push_back({{static_cast<double>(first), 0}, "backward part"});
+    chart.box_names = {{forward, "forward"}, {kept, "kept for the backward part"}, {backward, "backward"}};
+  }
+  const std::vector<Plan::Buffer> named = largest_buffers(plan, most_named);
+  for (const Plan::Buffer& buffer : plan.buffers) {
+    if (!is_drawn(buffer)) continue;
+    const auto same = [&](const Plan::Buffer& other) { return about(plan, other) == about(plan, buffer); };
+    const auto number = std::ranges::find_if(named, same) - named.begin();
+    chart.boxes.push_back({.left = static_cast<double>(buffer.first),
+                           .right = static_cast<double>(buffer.last + 1),
+                           .low = mebibytes(buffer.offset),
+                           .high = mebibytes(buffer.offset + buffer.bytes),
+                           .colour = first < 0              ? kept
+                                     : buffer.last < first  ? forward
+                                     : buffer.first < first ? kept
+                                                            : backward,
+                           .about = about(plan, buffer),
+                           .label = number < std::ssize(named) ? std::to_string(number + 1) : ""});
+  }
+  chart.bands = strips_again(plan);
+  for (std::size_t i = 0; i < named.size(); ++i)
+    chart.notes.push_back(std::to_string(i + 1) + ": " + about(plan, named[i]));
+  const std::int64_t again = steps_again(plan);
+  chart.notes.push_back(again == 0   ? "No step runs again."
+                        : again == 1 ? "1 step runs again, shaded in grey."
+                                     : std::to_string(again) + " steps run again, shaded in grey.");
+  return chart;
+}
 
 void add_plan(CLI::App& program) {
   const auto [command, arguments] =
@@ -164,7 +160,7 @@ void add_plan(CLI::App& program) {
   add_play(command, arguments.play, false);
   add_option(command, "--memory", arguments.memory, "Show the plan that takes at most this, such as 300MiB")
       ->type_name("SIZE");
-  add_option(command, "--out", arguments.out, "Draw which buffer lives when to this file")->type_name("FILE.svg");
+  add_picture(command, arguments.out, "", "Draw which buffer lives when to this file");
 }
 
 }  // namespace xtape::cli

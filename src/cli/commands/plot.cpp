@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "base/files/durable.hpp"
 #include "base/memory/lengths.hpp"
@@ -139,107 +138,31 @@ Curves curves_of(const std::string& run, const std::string& metric, const std::v
   return curves;
 }
 
-/// The colours of a run, a light and a full shade. Colour-blind readers can distinguish the colours of different runs.
-struct Colour {
-  const char *light, *full;
-};
-constexpr Colour colours[] = {{"#b3cde8", "#1f5fa8"}, {"#f7cfa6", "#c85a00"}, {"#b5dfc8", "#117a4b"},
-                              {"#e3c3df", "#8f3a86"}, {"#f3c4c4", "#b3262a"}, {"#d5d0c4", "#6b5d3e"}};
-
-class Drawing {
- public:
-  explicit Drawing(bool log) : log_(log) {}
-
-  /// `name` is that of the curves in the legend: the run if there are several runs, and the metric if there are
-  /// several.
-  void add(const Curves& curves, const std::string& name) {
-    if (!contains(metrics_, curves.metric)) metrics_.push_back(curves.metric);
-    const auto title = [&](const std::string& what) {
-      return joined(std::vector{name, what}, {}, name.empty() || what.empty() ? "" : ", ");
-    };
-    const Colour& colour = colours[added_++ % std::size(colours)];
-    const std::string full = std::string(" linecolor rgb '") + colour.full + "'";
-    const bool validates = !curves.updates.empty() && !is_no_loss(curves.metric);  // updates have losses, too
-    const std::string what = name.empty() ? curves.metric : "";
-    // The learning rate has no noise. Other metrics vary between updates and are smoothed.
-    if (!curves.updates.empty() && curves.metric == "learning_rate") {
-      front(curves.updates, "lines linewidth 2" + full, title(what));
-    } else if (!curves.updates.empty()) {
-      background(curves.updates, std::string("lines linewidth 1 linecolor rgb '") + colour.light + "'");
-      front(smoothed(curves.updates), "lines linewidth 2" + full, title(validates ? "training" : what));
-    }
-    if (curves.evaluations.empty()) return;
-    front(curves.evaluations, "linespoints linewidth 1.5 dashtype (6,4) pointtype 7 pointsize 0.5" + full,
-          title(validates ? "validation" : what));
-    if (!curves.best) return;
-    front({*curves.best}, "points pointtype 6 pointsize 1.4 linewidth 2" + full,
-          title("best: " + formatted("%.4g", curves.best->value) + " at update " + std::to_string(curves.best->step)));
+/// Adds the curves of a metric of a run to the picture. `name` is that of the curves in the legend: the run if there
+/// are several runs, and the metric if there are several.
+void add(svg::Chart& chart, const Curves& curves, const std::string& name, std::size_t colour) {
+  const auto add = [&](const Points& points, svg::Style style, const std::string& what) {
+    svg::Curve& curve = chart.curves.emplace_back();
+    for (const Point& point : thinned(points)) curve.points.push_back({static_cast<double>(point.step), point.value});
+    curve.style = style;
+    curve.colour = colour;
+    curve.name = joined(std::vector{name, what}, {}, name.empty() || what.empty() ? "" : ", ");
+  };
+  const bool validates = !curves.updates.empty() && !is_no_loss(curves.metric);  // updates have losses, too
+  const std::string training = validates ? "training" : name.empty() ? curves.metric : "";
+  // The learning rate has no noise. Other metrics vary between updates and are smoothed.
+  if (curves.metric == "learning_rate") {
+    add(curves.updates, svg::Style::solid, training);
+  } else if (!curves.updates.empty()) {
+    add(curves.updates, svg::Style::faint, "");
+    chart.curves.back().name.clear();
+    add(smoothed(curves.updates), svg::Style::solid, training);
   }
-
-  /// Draws the curves on the left and the legend to the right of them, where it does not hide them.
-  void draw(const std::string& path) const {
-    constexpr double left = 96, right = 816, top = 20, bottom = 464, height = 520;  // position of the curves, in pixels
-    constexpr double legend = right + 20, sample = 60, font = 13;
-    const double width = legend + sample + (widest_title_ + 1) * font;
-    const auto x = [&](double pixels) { return " screen " + gnuplot_number(pixels / width); };
-    const auto y = [&](double pixels) { return " screen " + gnuplot_number(1 - pixels / height); };
-    std::string metric = joined(metrics_);
-    std::replace(metric.begin(), metric.end(), '_', ' ');
-    std::ostringstream script;
-    script << "set lmargin at" << x(left) << "\nset rmargin at" << x(right) << "\nset tmargin at" << y(top)
-           << "\nset bmargin at" << y(bottom) << "\nset xlabel 'update'\nset label " << gnuplot_string(metric) << " at"
-           << x(18) << "," << y((top + bottom) / 2) << " center rotate by 90\nset key top left Left reverse vertical at"
-           << x(legend) << "," << y(top) << "\nset border 3 linecolor rgb '#606060'\n"
-           << "set tics nomirror textcolor rgb '#202020'\nset format y '%g'\nset xrange [0:*]\n"
-           << "set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1\n"
-           << (log_ ? "set logscale y\n" : "") << data_.str() << "plot " << behind_ << front_ << '\n';
-    draw_svg(script.str(), static_cast<int>(width), static_cast<int>(height), path);
-  }
-
- private:
-  std::string curve(const Points& points, const std::string& style, const std::string& title) {
-    widest_title_ = std::max(widest_title_, text_width(title));
-    const std::string block = "$curve" + std::to_string(++blocks_);
-    data_ << block << " << END\n";
-    for (const Point& point : thinned(points)) data_ << point.step << ' ' << gnuplot_number(point.value) << '\n';
-    data_ << "END\n";
-    return block + " using 1:2 with " + style + (title.empty() ? " notitle" : " title " + gnuplot_string(title));
-  }
-  void background(const Points& points, const std::string& style) { behind_ += curve(points, style, "") + ", "; }
-  void front(const Points& points, const std::string& style, const std::string& title) {
-    front_ += (front_.empty() ? "" : ", ") + curve(points, style, title);
-  }
-
-  bool log_;
-  std::vector<std::string> metrics_;
-  std::ostringstream data_;
-  std::string behind_, front_;  // gnuplot first draws `behind_`, the light lines of all runs
-  double widest_title_ = 0;     // in units of the font size
-  std::size_t added_ = 0, blocks_ = 0;
-};
-
-void draw_curves(const PlotArguments& arguments, const std::string& path) {
-  std::vector<Curves> all;
-  as_wrong_input([&] {
-    for (const std::string& run : arguments.runs) {
-      const std::vector<train::Measured> lines = lines_of(run);
-      for (const std::string& metric : arguments.metrics.empty() ? losses_of(lines) : arguments.metrics)
-        all.push_back(curves_of(run, metric, lines, arguments.log));
-    }
-  });
-  Drawing drawing(arguments.log);
-  for (const Curves& each : all) {
-    const auto count = [&](const auto& same) { return std::ranges::count_if(all, same); };
-    const bool other_runs = count([&](const Curves& other) { return other.run == each.run; }) < std::ssize(all);
-    const bool other_metrics =
-        count([&](const Curves& other) { return other.metric == each.metric; }) < std::ssize(all);
-    const std::string name = name_of(each.run);
-    const auto has_name = [&](const Curves& other) { return other.run != each.run && name_of(other.run) == name; };
-    drawing.add(each, joined(std::vector<std::string>{other_runs ? count(has_name) > 0 ? each.run : name : "",
-                                                      other_metrics ? each.metric : ""},
-                             {}, other_runs && other_metrics ? " " : ""));
-  }
-  drawing.draw(path);
+  if (curves.evaluations.empty()) return;
+  add(curves.evaluations, svg::Style::dashed, validates ? "validation" : name.empty() ? curves.metric : "");
+  if (!curves.best) return;
+  add({*curves.best}, svg::Style::ring,
+      "best: " + formatted("%.4g", curves.best->value) + " at update " + std::to_string(curves.best->step));
 }
 
 void plot(const PlotArguments& arguments) {
@@ -247,22 +170,46 @@ void plot(const PlotArguments& arguments) {
     if (arguments.runs.size() != 1) throw WrongInput("--statistics draws one run");
     const std::string& run = arguments.runs[0];
     const std::vector<train::Measured> lines = as_wrong_input([&] { return lines_of(run); });
-    return draw_statistics(lines, run, picture_path(arguments.out, "statistics.svg"));
+    const std::string picture = drawn(maps_of_statistics(lines, run));
+    return write_file(picture_path(arguments.out, "statistics.svg"), picture);
   }
-  draw_curves(
-      arguments,
-      picture_path(
-          arguments.out,
-          joined(arguments.metrics.empty() ? std::vector<std::string>{"loss"} : arguments.metrics, {}, "_") + ".svg"));
+  const std::string preset =
+      joined(arguments.metrics.empty() ? std::vector<std::string>{"loss"} : arguments.metrics, {}, "_") + ".svg";
+  write_file(picture_path(arguments.out, preset),
+             drawn(chart_of_runs(arguments.runs, arguments.metrics, arguments.log)));
 }
 
 }  // namespace
 
-void draw_runs(const std::vector<std::string>& runs, const std::string& metric, const std::string& path) {
-  PlotArguments arguments;
-  arguments.runs = runs;
-  arguments.metrics = {metric};
-  draw_curves(arguments, path);
+svg::Chart chart_of_runs(const std::vector<std::string>& runs, const std::vector<std::string>& metrics, bool log) {
+  std::vector<Curves> all;
+  as_wrong_input([&] {
+    for (const std::string& run : runs) {
+      const std::vector<train::Measured> lines = lines_of(run);
+      for (const std::string& metric : metrics.empty() ? losses_of(lines) : metrics)
+        all.push_back(curves_of(run, metric, lines, log));
+    }
+  });
+  svg::Chart chart;
+  chart.x = {.title = "update", .low = 0};
+  std::vector<std::string> drawn;
+  for (const Curves& each : all) {
+    if (!contains(drawn, each.metric)) drawn.push_back(each.metric);
+    const auto count = [&](const auto& same) { return std::ranges::count_if(all, same); };
+    const bool other_runs = count([&](const Curves& other) { return other.run == each.run; }) < std::ssize(all);
+    const bool other_metrics =
+        count([&](const Curves& other) { return other.metric == each.metric; }) < std::ssize(all);
+    const std::string name = name_of(each.run);
+    const auto has_name = [&](const Curves& other) { return other.run != each.run && name_of(other.run) == name; };
+    add(chart, each,
+        joined(std::vector<std::string>{other_runs ? count(has_name) > 0 ? each.run : name : "",
+                                        other_metrics ? each.metric : ""},
+               {}, other_runs && other_metrics ? " " : ""),
+        static_cast<std::size_t>(&each - all.data()));
+  }
+  chart.y = {.title = joined(drawn), .log = log};
+  std::ranges::replace(chart.y.title, '_', ' ');
+  return chart;
 }
 
 void add_plot(CLI::App& program) {

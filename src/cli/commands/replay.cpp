@@ -11,6 +11,7 @@
 #include "base/files/durable.hpp"
 #include "base/threads/instruction_set.hpp"
 #include "cli/commands.hpp"
+#include "cli/pictures.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/inspect.hpp"
 
@@ -18,7 +19,7 @@ namespace xtape::cli {
 namespace {
 
 struct ReplayArguments {
-  std::string capsule, isa;
+  std::string capsule, isa, out;
   std::string dtype;  ///< float64. If empty, the dtypes of the capsule.
   int threads = 0;
   bool reference = false;
@@ -31,6 +32,7 @@ struct ReplayArguments {
   if (!arguments.dtype.empty()) words.insert(words.end(), {"--dtype", arguments.dtype});
   if (arguments.reference) words.push_back("--reference");
   if (arguments.whole) words.push_back("--whole");
+  if (!arguments.out.empty()) words.insert(words.end(), {"--out", arguments.out});
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -87,7 +89,7 @@ void print_operands(const Capsule& capsule) {
   }
 }
 
-void print(const Capsule& capsule, const Replay& replay) {
+void print(const Capsule& capsule, const Replay& replay, const std::string& picture) {
   const Failure& failure = capsule.failure;
   std::cout << to_string(failure) << '\n';
   if (!failure.error) {
@@ -102,6 +104,7 @@ void print(const Capsule& capsule, const Replay& replay) {
   print_operands(capsule);
   if (!failure.causes.empty()) std::cout << "where it came from:\n";
   for (const Cause& cause : failure.causes) std::cout << "  " << to_string(cause) << '\n';
+  if (!picture.empty()) write_file(picture, drawn(maps_of_failure(capsule)));
 }
 
 /// Returns the folder of the whole play: the argument, or failed_play beside the capsule that the argument names.
@@ -143,7 +146,7 @@ void run_whole(const ReplayArguments& arguments) {
     std::cout << error.what() << '\n';
   }
   if (failing == 0) return;
-  if (const std::optional<Capsule> found = find_failure(play)) print(*found, replay(*found));
+  if (const std::optional<Capsule> found = find_failure(play)) print(*found, replay(*found), arguments.out);
 }
 
 void run(const ReplayArguments& arguments) {
@@ -158,7 +161,7 @@ void run(const ReplayArguments& arguments) {
   options.reference = arguments.reference;
   options.float64 = !arguments.dtype.empty();
   const Replay again = replay(capsule, options);
-  print(capsule, again);
+  print(capsule, again, arguments.out);
   std::cout << "failed with xtape " << capsule.version << ", " << capsule.instruction_set << "; played again with "
             << XTAPE_VERSION << ", " << name_of(instruction_set()) << (options.reference ? ", by definitions" : "")
             << (options.float64 ? ", in float64" : "") << ": ";
@@ -188,6 +191,7 @@ void add_replay(CLI::App& program) {
   add_option(command, "--isa", arguments.isa,
              "The instruction set of the kernels: one that the processor has and XTAPE_ISA allows");
   add_threads(command, arguments.threads);
+  add_picture(command, arguments.out, "", "Draw the values that lead to the failure to this file");
   command.add_flag("--reference", arguments.reference, "Compute by the definitions of the ops, not by their kernels");
 }
 

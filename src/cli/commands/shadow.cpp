@@ -5,11 +5,12 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <sstream>
 
+#include "base/files/durable.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"
 #include "cli/run_options.hpp"
+#include "kernels/table/kernels.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape::cli {
@@ -96,55 +97,6 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top, std::opt
   print_counts("choices that differ in float64:", errors, &NodeError::flipped);
 }
 
-/// Returns labels for the calls that add the largest errors, at the places of these calls in the picture. No two labels
-/// overlap.
-std::string labels_of(const std::vector<NodeError>& errors, const std::vector<std::size_t>& drawn) {
-  constexpr std::size_t most = 12;
-  const double apart = static_cast<double>(errors.size()) / 40;  // height of a line of text, in units of the x axis
-  std::vector<std::size_t> ranking = drawn;
-  std::ranges::stable_sort(ranking,
-                           [&](std::size_t a, std::size_t b) { return errors[a].added() > errors[b].added(); });
-  std::ostringstream script;
-  std::vector<std::size_t> named;
-  for (const std::size_t i : ranking) {
-    const auto is_near = [&](std::size_t other) {
-      return std::abs(static_cast<double>(i) - static_cast<double>(other)) < apart;
-    };
-    if (named.size() == most || errors[i].added() <= 0) break;
-    if (std::ranges::any_of(named, is_near)) continue;
-    named.push_back(i);
-    const std::string module = errors[i].module.empty() ? "" : " (" + errors[i].module + ")";
-    script << "set label " << gnuplot_string(errors[i].node + module) << " at " << i << ','
-           << gnuplot_number(errors[i].total) << " rotate by 90 offset 0,0.5 noenhanced font ',9'\n";
-  }
-  return script.str();
-}
-
-/// Draws the error of every value in the order of playing, and the error that its node adds. The axes cover exactly the
-/// errors, with additional space above for the names of the worst calls.
-void draw(const std::vector<NodeError>& errors, const std::string& path) {
-  std::ostringstream data, script;
-  std::vector<std::size_t> drawn;
-  double least = HUGE_VAL, worst = 0;
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    if (!(errors[i].total > 0) || !std::isfinite(errors[i].total)) continue;
-    drawn.push_back(i);
-    least = std::min(least, errors[i].total);
-    worst = std::max(worst, errors[i].total);
-    data << i << ' ' << gnuplot_number(errors[i].total) << ' '
-         << (errors[i].added() > 0 ? gnuplot_number(errors[i].added()) : "NaN") << '\n';
-  }
-  script << "$errors << END\n" << data.str() << "END\nset logscale y\nset format y '%g'\n";
-  if (!drawn.empty())
-    script << "set xrange [-1:" << errors.size() << "]\nset yrange [" << gnuplot_number(least / 2) << ':'
-           << gnuplot_number(worst * std::pow(worst / least, 0.7) * 4) << "]\n";
-  script << labels_of(errors, drawn) << "set xlabel 'value, in the order of playing'\nset ylabel 'relative error'\n"
-         << "set key outside top center horizontal\nset grid linecolor rgb '#e4e4e4' linetype 1\n"
-         << "plot $errors using 1:3 with impulses linecolor rgb '#f7cfa6' title 'added by the node', "
-         << "$errors using 1:2 with points pointtype 7 pointsize 0.3 linecolor rgb '#1f5fa8' title 'of the value'\n";
-  draw_svg(script.str(), 1000, 560, path);
-}
-
 /// Returns the shadow of a run's loss with its weights stored as `dtype`.
 std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
   return as_wrong_input([&] {
@@ -178,10 +130,54 @@ void run(const ShadowArguments& arguments) {
     errors = shadow_of_weights(arguments);
   }
   print_table(errors, arguments.top, limit);
-  if (!arguments.out.empty()) draw(errors, arguments.out);
+  if (!arguments.out.empty()) write_file(arguments.out, drawn(chart_of_errors(errors)));
+}
+
+/// Returns the names of the calls that add the largest errors, at their places in the picture. No two names overlap.
+std::vector<svg::Label> names_of_worst(const std::vector<NodeError>& errors, const svg::Curve& drawn) {
+  constexpr std::size_t most = 12;
+  const double apart = static_cast<double>(errors.size()) / 50;  // height of a line of text, in units of the x axis
+  std::vector<svg::Point> ranking = drawn.points;
+  const auto error = [&](const svg::Point& point) -> const NodeError& {
+    return errors[static_cast<std::size_t>(point.x)];
+  };
+  std::ranges::stable_sort(
+      ranking, [&](const svg::Point& a, const svg::Point& b) { return error(a).added() > error(b).added(); });
+  std::vector<svg::Label> names;
+  for (const svg::Point& point : ranking) {
+    const auto is_near = [&](const svg::Label& other) { return std::abs(other.at.x - point.x) < apart; };
+    if (names.size() == most || error(point).added() <= 0) break;
+    if (std::ranges::any_of(names, is_near)) continue;
+    const std::string& module = error(point).module;
+    names.push_back({point, error(point).node + (module.empty() ? "" : " (" + module + ")")});
+  }
+  return names;
 }
 
 }  // namespace
+
+svg::Chart chart_of_errors(const std::vector<NodeError>& errors) {
+  svg::Chart chart;
+  chart.x = {.title = "value, in the order of playing", .low = -1, .high = static_cast<double>(errors.size())};
+  chart.y = {.title = "relative error", .log = true};
+  chart.width = 820, chart.height = 420;
+  svg::Curve added{{}, svg::Style::stems, 1, "added by the node"}, total{{}, svg::Style::dots, 0, "of the value"};
+  double least = HUGE_VAL, worst = 0;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!(errors[i].total > 0) || !std::isfinite(errors[i].total)) continue;
+    least = std::min(least, errors[i].total);
+    worst = std::max(worst, errors[i].total);
+    total.points.push_back({static_cast<double>(i), errors[i].total});
+    added.points.push_back({static_cast<double>(i), errors[i].added()});
+  }
+  if (worst > 0) {  // the axis covers the errors, and has space above for the names of the worst calls
+    chart.y.low = least / 2;
+    chart.y.high = worst * kernels().numbers.pow(worst / least, 0.7) * 4;
+  }
+  chart.labels = names_of_worst(errors, total);
+  chart.curves = {added, total};
+  return chart;
+}
 
 void add_shadow(CLI::App& program) {
   const auto [command, arguments] = add_command<ShadowArguments>(
@@ -191,7 +187,7 @@ void add_shadow(CLI::App& program) {
              "Of a run: store the weights of products as this dtype, and judge the loss")
       ->check(CLI::IsMember(storage_names()));
   add_option(command, "--top", arguments.top, "The number of calls to print", shown | positive);
-  add_option(command, "--out", arguments.out, "Draw the errors of all values to this file")->type_name("FILE.svg");
+  add_picture(command, arguments.out, "", "Draw the errors of all values to this file");
 }
 
 }  // namespace xtape::cli

@@ -352,15 +352,17 @@ void Sweep::report() {
     std::cout << arguments_.out << ": the budget is spent; the same command with a larger --budget continues\n";
     return;
   }
+  constexpr std::size_t most_drawn = 8;  // there are no more colours
+  std::vector<const Trial*> all;
+  for (const Trial& trial : trials_) all.push_back(&trial);
   std::vector<std::string> runs;
-  for (const Trial& trial : trials_)
-    if (trial.best) runs.push_back(trial.run);
+  for (const Trial* trial : ranked(all))
+    if (trial->best && runs.size() < most_drawn) runs.push_back(trial->run);
   if (runs.empty()) return;
-  try {
-    draw_runs(runs, "validation_loss", path_in(arguments_.out, "sweep.svg"));
-  } catch (const WorkFailed& error) {  // gnuplot is not installed
-    std::cerr << "no picture: " << error.what() << std::endl;
-  }
+  svg::Chart chart = chart_of_runs(runs, {"validation_loss"}, false);
+  if (runs.size() < trials_.size())
+    chart.title = "The best " + std::to_string(runs.size()) + " of " + std::to_string(trials_.size()) + " runs";
+  write_file(path_in(arguments_.out, "sweep.svg"), drawn(chart));
 }
 
 void sweep(const SweepArguments& arguments) {

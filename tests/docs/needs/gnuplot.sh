@@ -1,1 +1,0 @@
-command -v gnuplot >/dev/null || { echo "gnuplot is missing"; exit 77; }
