@@ -23,6 +23,14 @@ namespace xtape::cli {
 /// The exit codes of the program.
 enum ExitCode : int { done = 0, work_failed = 1, wrong_input = 2, by_signal = 128 };
 
+/// The exit codes with their meanings, for the manual page.
+inline constexpr std::pair<const char*, const char*> exit_codes[] = {
+    {"0", "The work is done."},
+    {"1",
+     "The work failed, or a comparison found a difference: a loss that is not finite, a full disk, too little memory."},
+    {"2", "The command, or a file that it names, is wrong. Nothing has been computed."},
+    {"128+N", "Signal N ended the work after what was done had been saved: 130 is Ctrl-C (SIGINT), 143 SIGTERM."}};
+
 /// The command-line arguments, or the input that they name, are wrong. The exit code is 2.
 class WrongInput : public Error {
  public:

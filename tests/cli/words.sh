@@ -25,6 +25,41 @@ for command in $commands; do
   expect 0 "Usage: .*$command" "" "$command" --help
   expect 2 "" "--no-such-option" "$command" --no-such-option
 done
+# Completions and the manual page have every command and every option of its help.
+for shell in bash zsh fish man; do "$xtape" completion $shell >completion.$shell; done
+for command in $commands; do "$xtape" "$command" --help | sed -nE 's/^ +(-h,)?(--[a-z-]+).*/\2/p'; done | sort -u >options
+missing_in() { # missing_in SHELL SED_SCRIPT: the commands, and the options as the file spells them, that it does not have
+  for word in $commands $(sed "$2" options); do grep -q -F -e "$word" completion.$1 || echo "$word"; done
+}
+holds "there are many options" [ "$(wc -l <options)" -gt 60 ]
+holds "bash has every option" [ -z "$(missing_in bash '')" ]
+holds "zsh has every option" [ -z "$(missing_in zsh 's/.*/*&[/')" ]
+holds "fish has every option" [ -z "$(missing_in fish 's/--/-l_/' | sed 's/_/ /' | grep -v -x -F -f <(grep -o -e '-l [a-z-]*' completion.fish))" ]
+holds "the manual has every option" [ -z "$(missing_in man 's/-/\\-/g')" ]
+completed() ( # completed WORD…: what bash offers for the last word
+  source completion.bash
+  PATH=$(dirname "$xtape"):$PATH
+  COMP_WORDS=(xtape "$@")
+  COMP_CWORD=$#
+  _xtape
+  printf '%s\n' "${COMPREPLY[@]}"
+)
+holds "a command is completed" [ "$(completed exp)" = "export
+explain" ]
+holds "an option is completed" [ "$(completed eval --chec)" = --checkpoint ]
+holds "a value is completed" [ "$(completed eval run --precision bf16)" = "bf16x3
+bf16" ]
+holds "a value behind = is completed" [ "$(completed generate run --bits = sa)" = same ]
+holds "the name of a recipe is completed" [ "$(completed train shakespeare_c)" = shakespeare_char ]
+holds "a file is completed" [ "$(completed bleu hypo)" = hypothesis ]
+holds "the manual has the exit codes" [ "$(sed -n '/EXIT STATUS/,$p' completion.man | grep -c '^.TP')" = 4 ]
+needs "groff" groff --version
+holds "the manual is sound" [ -z "$(groff -man -ww -K utf8 -Tutf8 completion.man 2>&1 >/dev/null)" ]
+needs "zsh" zsh --version
+holds "zsh reads its completion" zsh -n completion.zsh
+needs "fish" fish --version
+holds "fish reads its completion" fish --no-execute completion.fish
+needs_nothing
 # Every option that takes a value, unless it is any text, refuses an empty one and numbers that are not finite.
 values() { # values COMMAND TYPE: the options of the type
   "$xtape" "$1" --help | sed -nE "s/^ +(--[a-z-]+) $2.*/\1/p"

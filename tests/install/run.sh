@@ -130,6 +130,8 @@ as_subproject() { # checks that all can be built; building it would compile the 
 }
 finds_models() ( # the program that was moved, outside the source tree, and that of the build tree
   cd "$work" && unset XTAPE_MODELS && "$prefix/bin/xtape" --version | grep -q "^xtape [0-9]" &&
+    [ -s "$prefix/share/man/man1/xtape.1" ] && [ -s "$prefix/share/bash-completion/completions/xtape.bash" ] &&
+    [ -s "$prefix/share/zsh/site-functions/_xtape" ] && [ -s "$prefix/share/fish/vendor_completions.d/xtape.fish" ] &&
     "$prefix/bin/xtape" show gru_attention && "$build/src/cli/xtape" show gru_attention
 )
 
