@@ -3,7 +3,7 @@
 # a file is not formatted. usage: format.sh [--check]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-mapfile -t files < <(find src include tests examples -name '*.cpp' -o -name '*.hpp' | sort)
+mapfile -t files < <(find src include tests examples -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' | sort)
 if [ "${1:-}" != --check ]; then
   printf '%s\0' "${files[@]}" | xargs -0 -P2 -n 20 clang-format -i
   exit

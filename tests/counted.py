@@ -13,6 +13,7 @@ def holds(what, right, output=""):
 
 
 def skips(why):
+    """What this machine lacks for a check."""
     global skipped
     skipped += 1
     print(f"SKIPPED: {why}")

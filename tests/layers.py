@@ -46,7 +46,7 @@ def order(source):
     sees["report"].add("data")
     core = set(below[:below.index("nn") + 1])
     model = set(below[:below.index("model") + 1])
-    return sees | {"cli": {*layers, "cli", "onnx", "gguf"}, "mpi": {"base", "mpi"}, "onnx": core | {"onnx"},
+    return sees | {"cli": {*layers, "cli", "onnx", "gguf"}, "c": {*layers, "c", "onnx", "gguf"}, "mpi": {"base", "mpi"}, "onnx": core | {"onnx"},
                    "gguf": model | {"data", "gguf"}}
 
 

@@ -13,7 +13,8 @@ A comment `<!-- snippet: CLAUSE; CLAUSE -->` on the line before a fence, or `cel
   skip REASON         the snippet is not run"""
 import dataclasses, re
 
-KINDS = ("cpp", "json", "sh", "text")
+OTHERS = ("c", "fortran", "python", "rust")  # always from a file that a suite runs
+KINDS = ("cpp", "json", "sh", "text", *OTHERS)
 BROKEN = "tests/docs/broken.md"
 DEMO = "scripts/demo.sh"
 FENCE = re.compile(r"^ *(```+|~~~+)(.*)$")
@@ -54,6 +55,8 @@ class Snippet:
         return list(zip(parts[1::2], parts[2::2])) if parts[0] == "" else []
 
     def check_lines(self):
+        if self.kind in OTHERS and not {"from", "skip"} & self.clauses.keys():
+            self.fault = f"a comment says which file this {self.kind} is from"
         for number, line in enumerate(self.text.split("\n")):
             if self.kind in ("sh", "text") and len(line) > COLUMNS:
                 self.fault = f"line {self.line + number} has {len(line)} columns, and {COLUMNS} fit a page"

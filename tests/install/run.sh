@@ -121,6 +121,13 @@ onnx_program() { # built by pkg-config and by CMake, where xtape-onnx is install
   with_pkg_config "$source" "$work/onnx_program" -std=c++17 -O1 && "$work/onnx_program" "$model" &&
     ! ldd "$work/onnx_program" | grep -E 'sentencepiece|pcre|protobuf' && "$work/cmake/onnx_program" "$model"
 }
+c_program() { # in C, built by pkg-config and a C compiler alone; it has one library of xtape
+  local package=xtape-c program=$work/c_program
+  # shellcheck disable=SC2046
+  cc -std=c11 -Wall -Wextra -Wpedantic -Werror $(ask --cflags) "$source/tests/install/c_program.c" -o "$program" $(ask --libs) &&
+    "$program" | grep -F '"shape":[1,3,11]' && [ -f "$prefix/share/xtape/python/xtape.py" ] &&
+    [ -f "$prefix/share/xtape/fortran/xtape.f90" ] && "$work/cmake/c_program" >"$work/c_program.out"
+}
 as_subproject() { # checks that all can be built; building it would compile the library once more
   cp -r "$source/tests/install/subproject" "$work/outside" && cp "$source/tests/install/program.cpp" "$work/outside" &&
     mkdir "$work/outside/subprojects" && ln -s "$source" "$work/outside/subprojects/xtape" &&
@@ -147,6 +154,7 @@ each_example by_pkg_config
 check "CMake find_package" cmake_builds
 each_example by_cmake
 [ ! -f "$(dirname "$pc")/xtape-onnx.pc" ] || check "xtape-onnx: a model from a file" onnx_program
+[ ! -f "$(dirname "$pc")/xtape-c.pc" ] || check "xtape-c: a program in C" c_program
 check "Meson subproject, shared library, kernels for this machine only" as_subproject
 library_has_no_mpi() { # a program that uses the library xtape alone
   [ -x "$work/linear_regression" ] && ! ldd "$work/linear_regression" | grep -i -E 'mpi|pmix'

@@ -200,8 +200,8 @@ struct Loaded {
   std::string text;
 };
 
-Loaded loaded(const std::string& file, const std::vector<Setting>& settings) {
-  Loaded made{JsonNode(read_file(file), file, JsonErrors::definition), {}, {}};
+Loaded loaded(const std::string& text, const std::string& file, const std::vector<Setting>& settings) {
+  Loaded made{JsonNode(text, file, JsonErrors::definition), {}, {}};
   made.json = made.source.json();
   if (made.json.is_object()) {
     resolve_paths(made.json, fs::absolute(file).parent_path());
@@ -220,11 +220,16 @@ Loaded loaded(const std::string& file, const std::vector<Setting>& settings) {
 }  // namespace
 
 std::string train::recipe_text(const std::string& file, const std::vector<Setting>& settings) {
-  return loaded(file, settings).text;
+  return loaded(read_file(file), file, settings).text;
 }
 
 Recipe Recipe::load(const std::string& path, const std::vector<Setting>& settings) {
-  const Loaded made = loaded(find_definition(path, "recipes"), settings);
+  const std::string file = find_definition(path, "recipes");
+  return train::recipe_of_text(read_file(file), file, settings);
+}
+
+Recipe train::recipe_of_text(const std::string& text, const std::string& file, const std::vector<Setting>& settings) {
+  const Loaded made = loaded(text, file, settings);
   Recipe recipe = train::read_recipe(made.json, made.source, settings);
   recipe.text = made.text;
   return recipe;

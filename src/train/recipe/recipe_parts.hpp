@@ -24,6 +24,9 @@ inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for t
 
 /// Returns Recipe::text of the recipe in a file with `settings`, without checking what the recipe says.
 std::string recipe_text(const std::string& file, const std::vector<Setting>& settings = {});
+/// Reads the text of a recipe, as Recipe::load does. `file` names it in errors, and its paths are relative to the
+/// folder of `file`.
+Recipe recipe_of_text(const std::string& text, const std::string& file, const std::vector<Setting>& settings);
 /// Reads a recipe from `json`, the content of `file` after applying `settings`.
 Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Setting>& settings);
 
