@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Pages that `xtape report` writes: their data, and how they behave in a browser.
 
-usage: run.py PROGRAM
+usage: run.py PROGRAM SOURCE_ROOT
 
 The cases in a browser need Chromium, and are skipped without it."""
-import base64, html, json, os, re, shutil, subprocess, sys, tempfile, zlib
+import base64, html, json, os, re, shutil, signal, subprocess, sys, tempfile, time, zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from counted import holds, report, skips
 
-xtape = os.path.abspath(sys.argv[1])
+xtape, source = map(os.path.abspath, sys.argv[1:3])
 browser = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 attack = '"><img src=x onerror="attacked=1"></script><script>attacked=2</script>\u202e\u0007\' & {{data}}'
 small = [word for each in ("n_layer=4", "n_embd=8", "n_head=2", "vocab_size=11") for word in ("--set", each)]
@@ -109,6 +109,36 @@ def check_data():
     holds("hostile names are in the data as they are", attack in data["strings"])
 
 
+def check_sources():
+    """The page's files are formatted: lines of at most 120 characters without trailing spaces, and files of 400 lines."""
+    for file in sorted(Path(source, "src/report/page").iterdir()):
+        lines = file.read_text().splitlines()
+        wrong = [number for number, line in enumerate(lines, 1) if len(line) > 120 or line != line.rstrip() or "\t" in line]
+        holds(f"{file.name} is formatted", not wrong and len(lines) <= 400, str(wrong))
+
+
+def check_watch():
+    """`--watch` writes the page again when the run has grown, and ends at a signal."""
+    watcher = subprocess.Popen([xtape, "report", "made", "--watch", "--out", "watched.html"])
+    page = Path("watched.html")
+    until(page.exists)
+    before = page.read_bytes()
+    holds("a watched page reloads itself", data_of(page.read_text())[0]["reload"] > 0)
+    with open("made/metrics.jsonl", "a") as lines:
+        lines.write('{"step":20001,"loss":77.5,"learning_rate":0.1,"gradient_norm":1}\n')
+    holds("a watched page grows with its run", until(lambda: page.read_bytes() != before))
+    watcher.send_signal(signal.SIGINT)
+    holds("a watch ends at a signal", watcher.wait() == 130)
+
+
+def until(condition):
+    for _ in range(6000):  # minutes, which only a failure takes
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def check_errors():
     holds("a definition is not played", "has no inputs to play" in play("report", "gpt2", "--values", code=2))
     holds("an unknown name is refused", "gtp2" in play("report", "gtp2", code=2))
@@ -145,6 +175,8 @@ def check_browser():
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     check_data()
+    check_sources()
+    check_watch()
     check_errors()
     if browser:
         check_browser()

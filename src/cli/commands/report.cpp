@@ -28,7 +28,7 @@ struct ReportArguments {
   bool values = false, errors = false, watch = false;
 };
 
-constexpr double watch_seconds = 5;
+constexpr double watch_seconds = 2;
 
 PlayViews views_of(const ReportArguments& arguments) {
   PlayViews views;
@@ -151,43 +151,43 @@ void add(const CLI::App& command, const ReportArguments& arguments, const std::s
   }
 }
 
-Report made(const CLI::App& command, const ReportArguments& arguments, const std::vector<std::string>& what) {
-  std::string title = arguments.title;
-  if (title.empty())
-    for (const std::string& each : what) title += (title.empty() ? "" : " and ") + short_name(each);
-  Report page(title);
-  as_wrong_input([&] {
-    for (const std::string& each : what) add(command, arguments, each, page);
-  });
-  return page;
-}
-
-/// Writes the page of runs whenever their metrics have grown, until a signal.
+/// Writes the page of runs whenever their metrics have grown. After a signal, writes a page that no longer reloads.
 void watch(const ReportArguments& arguments) {
   for (const std::string& run : arguments.what)
     if (kind_of(run) != Kind::run) throw WrongInput("--watch needs runs: '" + run + "' is " + kind_text(kind_of(run)));
+  const auto write = [&](double reload) {
+    Report page(arguments.title.empty() ? short_name(arguments.what[0]) : arguments.title);
+    as_wrong_input([&] {
+      for (const std::string& run : arguments.what) page.add_run(run);
+    });
+    page.reload_every(reload);
+    page.save(arguments.out);
+  };
   catch_interrupt();
-  std::uintmax_t written = 0;
-  while (!interrupted()) {
+  for (std::uintmax_t written = 0; !interrupted();) {
     std::uintmax_t size = 1;
     for (const std::string& run : arguments.what)
       if (const std::string metrics = path_in(run, "metrics.jsonl"); is_plain_file(metrics))
         size += std::filesystem::file_size(metrics);
-    if (size != written) {
-      Report page(arguments.title.empty() ? short_name(arguments.what[0]) : arguments.title);
-      for (const std::string& run : arguments.what) as_wrong_input([&] { page.add_run(run); });
-      page.reload_every(watch_seconds);
-      page.save(arguments.out);
-      written = size;
-    }
+    if (size != written) write(watch_seconds);
+    written = size;
     for (int i = 0; i < 20 * watch_seconds && !interrupted(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+  write(0);
+  throw Interrupted();
 }
 
 void run(const CLI::App& command, const ReportArguments& arguments) {
   if (arguments.watch) return watch(arguments);
-  made(command, arguments, arguments.what).save(arguments.out);
+  std::string title = arguments.title;
+  if (title.empty())
+    for (const std::string& each : arguments.what) title += (title.empty() ? "" : " and ") + short_name(each);
+  Report page(title);
+  as_wrong_input([&] {
+    for (const std::string& each : arguments.what) add(command, arguments, each, page);
+  });
+  page.save(arguments.out);
   if (command.count("--out") == 0) std::cout << arguments.out << '\n';
 }
 

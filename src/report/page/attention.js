@@ -31,15 +31,23 @@ export class AttentionView {
       const canvas = el("canvas", { "aria-hidden": "true" });
       pixels(canvas, this.chosen.bytes, rows, columns, { offset: (layer * heads + head) * rows * columns });
       canvas.style.aspectRatio = `${columns} / ${rows}`;
-      this.grid.append(el("button", { "aria-pressed": "false", onclick: () => this.choose(layer, head) }, canvas, `layer ${layer + 1}, head ${head + 1}`));
+      this.grid.append(el("button", { "aria-pressed": "false", onclick: () => this.choose(layer, head) }, canvas,
+          `layer ${layer + 1}, head ${head + 1}`));
     }
     const place = el("div", { class: "stage", style: { "min-height": "420px" } });
     this.title = el("b", {});
     this.host.replaceChildren(el("div", { class: "bar" },
-      this.all.length > 1 ? choice("Attention", this.all.map((each, i) => [String(i), `${each.which}: ${each.name}`]), String(index), i => this.use(Number(i))) : "",
-      this.title, el("span", {}, `rows: ${shown(this.chosen.queries.text)}, columns: ${shown(this.chosen.keys.text)}. Hover over a token or a cell.`)), place, this.grid);
-    this.stage = new Stage(place, { label: "Attention weights of one head", moves: "none", bounds: stage => ({ x: 0, y: 0, width: stage.width, height: stage.height }),
-      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit((x - stage.x) * stage.kx, (y - stage.y) * stage.ky), tip: cell => cell.text });
+      this.all.length > 1 ? choice("Attention", this.all.map((each, i) => [String(i), `${each.which}: ${each.name}`]),
+          String(index), i => this.use(Number(i))) : "",
+      this.title, el("span", {}, `rows: ${shown(this.chosen.queries.text)}, columns: ${shown(this.chosen.keys.text)}. `,
+        "Hover over a token or a cell.")), place, this.grid);
+    this.stage = new Stage(place, {
+      label: "Attention weights of one head", moves: "none",
+      bounds: stage => ({ x: 0, y: 0, width: stage.width, height: stage.height }),
+      draw: (context, stage) => this.draw(context, stage),
+      hit: (x, y, stage) => this.hit((x - stage.x) * stage.kx, (y - stage.y) * stage.ky),
+      tip: cell => cell.text,
+    });
     this.choose(this.layer, this.head);
   }
   choose(layer, head) {
@@ -88,8 +96,10 @@ export class AttentionView {
     const { rows, columns, left, top, cell } = this.measure(this.stage);
     const row = Math.floor((y - top) / cell), column = Math.floor((x - left) / cell);
     if (row < 0 || row >= rows || column >= columns) return null;
-    const { queries, keys } = this.chosen, best = [...Array(columns).keys()].sort((a, b) => this.weight(row, b) - this.weight(row, a)).slice(0, 3);
+    const { queries, keys } = this.chosen,
+        best = [...Array(columns).keys()].sort((a, b) => this.weight(row, b) - this.weight(row, a)).slice(0, 3);
     const of = at => `${shown(keys.tokens[at])} ${percent(this.weight(row, at))}`;
-    return { row, text: `${shown(queries.tokens[row])} attends to\n${best.map(of).join(", ")}${column >= 0 ? "\nhere: " + of(column) : ""}` };
+    const here = column >= 0 ? "\nhere: " + of(column) : "";
+    return { row, text: `${shown(queries.tokens[row])} attends to\n${best.map(of).join(", ")}${here}` };
   }
 }

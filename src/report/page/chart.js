@@ -16,12 +16,13 @@ export function smoothed(values, weight) {
 }
 
 export class Chart {
-  /// `curves`: { name, colour, steps, values, dashed, points }. `shared` holds what all charts of a view have in common:
+  /// `curves`: { name, colour, steps, values, dashed, points }. `shared` is what all charts of a view have in common:
   /// { from, to (the brushed updates, or null), at (the update under the pointer), log, weight, charts }.
   constructor(host, label, curves, shared) {
     Object.assign(this, { curves, shared });
     shared.charts.push(this);
-    this.stage = new Stage(host, { label, moves: "none", bounds: () => ({ x: 0, y: 0, width: 1, height: 1 }), draw: context => this.draw(context) });
+    this.stage = new Stage(host, { label, moves: "none", bounds: () => ({ x: 0, y: 0, width: 1, height: 1 }),
+        draw: context => this.draw(context) });
     const { canvas } = this.stage;
     canvas.addEventListener("pointerdown", event => (this.brush = this.stepAt(event)));
     canvas.addEventListener("pointermove", event => this.pointed(event));
@@ -39,7 +40,8 @@ export class Chart {
   }
   stepAt(event) {
     const x = event.clientX - this.stage.canvas.getBoundingClientRect().left;
-    return this.from + (x - frame.left) / Math.max(1, this.stage.width - frame.left - frame.right) * (this.to - this.from);
+    const width = Math.max(1, this.stage.width - frame.left - frame.right);
+    return this.from + (x - frame.left) / width * (this.to - this.from);
   }
   pointed(event) {
     const step = this.stepAt(event);
@@ -73,7 +75,8 @@ export class Chart {
         high = Math.max(high, value);
       });
     if (low > high) [low, high] = [0, 1];
-    if (low === high) [low, high] = shared.log ? [low / 2, high * 2] : [low - Math.abs(low || 1) / 2, high + Math.abs(high || 1) / 2];
+    if (low === high) [low, high] = shared.log ? [low / 2, high * 2]
+        : [low - Math.abs(low || 1) / 2, high + Math.abs(high || 1) / 2];
     this.scale = value => (shared.log ? Math.log10(value) : value);
     const margin = (this.scale(high) - this.scale(low)) * 0.05;
     this.low = this.scale(low) - margin;
@@ -84,7 +87,8 @@ export class Chart {
     this.measure();
     const { width, height } = this.stage, { shared } = this;
     const x = step => frame.left + (step - this.from) / (this.to - this.from) * (width - frame.left - frame.right);
-    const y = value => frame.top + (this.high - this.scale(value)) / (this.high - this.low) * (height - frame.top - frame.bottom);
+    const high = height - frame.top - frame.bottom;
+    const y = value => frame.top + (this.high - this.scale(value)) / (this.high - this.low) * high;
     this.drawAxes(context, x, y, width, height);
     context.save();
     context.beginPath();
@@ -148,7 +152,8 @@ export class Chart {
     }
     context.textAlign = "center";
     const step = niceStep((this.to - this.from) / Math.max(2, width / 110));
-    for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) context.fillText(at.toLocaleString("en"), x(at), height - 12);
+    for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step)
+      context.fillText(at.toLocaleString("en"), x(at), height - 12);
     line(frame.left, height - frame.bottom, width - frame.right, height - frame.bottom);
   }
 }
@@ -161,7 +166,8 @@ function dot(context, x, y, radius) {
 
 function ticks(low, high, log) {
   const step = log ? Math.max(1, Math.ceil((high - low) / 5)) : niceStep((high - low) / 5), found = [];
-  for (let at = Math.ceil(low / step) * step; at <= high; at += step) found.push(log ? 10 ** at : Math.abs(at) < step / 1e6 ? 0 : at);
+  for (let at = Math.ceil(low / step) * step; at <= high; at += step)
+    found.push(log ? 10 ** at : Math.abs(at) < step / 1e6 ? 0 : at);
   return log && found.length < 2 ? [10 ** low, 10 ** ((low + high) / 2), 10 ** high] : found;
 }
 

@@ -1,5 +1,5 @@
 // The data of the page: plays with their graphs and plans, by columns as src/report/gathered.hpp writes them.
-import { bytesOf } from "./dom.js";
+import { bytesOf, shortType } from "./dom.js";
 
 export async function readPage(text) {
   const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -14,7 +14,8 @@ const numberOf = label => (label.startsWith("#") ? parseInt(label.slice(1), 10) 
 export class Play {
   constructor(raw, strings) {
     const { graph } = raw;
-    Object.assign(this, { name: raw.name, mode: graph.mode, loss: graph.loss, errors: raw.errors, failure: raw.failure });
+    Object.assign(this, { name: raw.name, mode: graph.mode, loss: graph.loss, errors: raw.errors,
+        failure: raw.failure });
     this.curve = raw.curve;
     this.count = graph.op.length;
     const text = index => strings[index];
@@ -31,7 +32,7 @@ export class Play {
     this.kind = this.op.map(op => graph.kinds[op]);
     this.fused = new Set(graph.fused);
     this.outputs = new Map();
-    for (const [node, , name] of graph.outputs) this.outputs.set(node, name || "output");
+    graph.outputs.forEach(([node, , name], i) => this.outputs.set(node, name || `result ${i}`));
     this.readers = this.op.map(() => []);
     this.inputs.forEach((inputs, node) => {
       for (let i = 0; i < inputs.length; i += 2) this.readers[inputs[i]].push(node);
@@ -65,6 +66,9 @@ export class Play {
     const site = this.sites[this.site[node]];
     if (site.owner.startsWith("function '")) return [];
     return site.path.split(site.path.startsWith("/") ? "/" : ".").filter(word => word !== "");
+  }
+  typeText(node) {
+    return this.types[node].map(shortType).join(", ");
   }
   title(node) {
     return `#${node} ${this.op[node]}${this.label[node] ? " '" + this.label[node] + "'" : ""}`;
@@ -144,7 +148,8 @@ export class Plan {
     }
   }
   livingAt(step) {
-    return this.buffers.filter(each => each.kind === "arena" && each.first >= 0 && each.first <= step && step <= each.last)
+    return this.buffers.filter(each => each.kind === "arena" && each.first >= 0 && each.first <= step &&
+        step <= each.last)
       .sort((a, b) => b.bytes - a.bytes);
   }
   /// The first step of the backward part, or -1.

@@ -14,6 +14,13 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+/// A list of terms with their values. Terms without a value are left out.
+export function facts(rows) {
+  const given = rows.filter(([, value]) => value !== "" && value !== undefined && value !== null && value.length !== 0);
+  return el("dl", {}, given.flatMap(([key, value]) =>
+    [el("dt", {}, key), el("dd", {}, typeof value === "string" ? shown(value) : value)]));
+}
+
 export const byId = id => document.getElementById(id);
 
 /// Makes control characters and marks of direction visible: "\n" becomes "␊", U+202E becomes "‹U+202E›".
@@ -23,6 +30,9 @@ export function shown(text) {
     .replace(/[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
       c => "‹U+" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0") + "›");
 }
+
+/// The same for texts of several lines.
+export const shownLines = text => shown(text).replaceAll("␊", "\n");
 
 /// An element like a button that is a row or an item: `go` on click, Enter and space.
 export function clickable(element, go) {

@@ -1,11 +1,10 @@
 // The graph: modules as boxes that open, calls, and the edges between them.
 import { choice, el, bytesText, secondsText, shortType, shown, numberText, clickable } from "./dom.js";
-import { layered } from "./layout.js";
+import { arrange, head } from "./nesting.js";
 import { Stage, colour, fitted, shadeText } from "./stage.js";
 import { select, selectModule, selectNode, state } from "./state.js";
 import { Tree } from "./tree.js";
 
-const head = 26, margin = 16;
 const products = /einsum|matmul|conv|attention|linear|dot/;
 
 /// The class of a call, which gives it a colour.
@@ -28,7 +27,8 @@ export class GraphView {
     this.colouring = this.play.errors.length > 0 ? "error" : "kind";
     this.played = false;
     this.play.bytesOf ??= new Float64Array(this.play.count);
-    for (const buffer of this.play.plan?.buffers ?? []) if (buffer.node >= 0) this.play.bytesOf[buffer.node] += buffer.bytes;
+    for (const buffer of this.play.plan?.buffers ?? [])
+        if (buffer.node >= 0) this.play.bytesOf[buffer.node] += buffer.bytes;
     this.bar = el("div", { class: "bar" });
     const place = el("div", { class: "stage" });
     host.append(this.bar, place);
@@ -54,7 +54,8 @@ export class GraphView {
     const kinds = Object.entries(colourings).filter(([key]) =>
       key === "kind" || (key === "error" ? play.errors.length > 0 : play.plan !== undefined));
     this.bar.replaceChildren(
-      el("span", {}, el("b", {}, play.count.toLocaleString("en")), backward > 0 ? ` nodes, ${backward.toLocaleString("en")} of them backward` : " nodes"),
+      el("span", {}, el("b", {}, play.count.toLocaleString("en")),
+          backward > 0 ? ` nodes, ${backward.toLocaleString("en")} of them backward` : " nodes"),
       choice("Colour", kinds.map(([key, { name }]) => [key, name]), this.colouring, key => {
         this.colouring = key;
         this.mark();
@@ -67,87 +68,18 @@ export class GraphView {
         this.stage.fit();
       } }), "fused as it plays") : "",
       el("button", { onclick: () => this.stage.fit() }, "Fit"),
-      el("span", { class: "push" }, ...(this.colouring === "kind" ? this.legend() : [el("span", {}, "dark: little, yellow: most")])));
+      el("span", { class: "push" }, ...(this.colouring === "kind" ? this.legend()
+          : [el("span", {}, "dark: little, yellow: most")])));
   }
   legend() {
-    return [["product", "products"], ["elementwise", "elementwise"], ["other", "other"], ["view", "views"], ["random", "random"]].map(([key, text]) =>
+    return [["product", "products"], ["elementwise", "elementwise"], ["other", "other"], ["view", "views"],
+        ["random", "random"]].map(([key, text]) =>
       el("span", { class: "key", style: { "--of": `var(--${key}-edge)`, "margin-left": "10px" } }, text));
   }
 
   relayout() {
-    this.root = this.tree.visible();
-    const edges = this.tree.edges(), inside = new Map();
-    this.edges = [];
-    for (const edge of edges) {
-      edge.parts = this.partsOf(edge, inside);
-      edge.across = edge.from.backward !== edge.to.backward;
-      this.edges.push(edge);
-    }
-    this.place(this.root, inside);
-    this.settle(this.root, 0, 0);
+    ({ root: this.root, edges: this.edges } = arrange(this.tree, item => this.linesOf(item)));
     this.mark();
-  }
-
-  /// The parts of an edge, one for each box that it passes: out of boxes to their exits, then within the box around both
-  /// ends, then into boxes from their entries. Parts between the same items are one.
-  partsOf({ from, to }, inside) {
-    const part = (container, start, end) => {
-      const parts = inside.get(container) ?? inside.set(container, new Map()).get(container), key = `${start.id} ${end.id}`;
-      return parts.get(key) ?? parts.set(key, { container, start, end }).get(key);
-    };
-    const port = (item, name) => (item[name] ??= { id: this.tree.made++, port: name, w: 10, h: 0 });
-    const out = [], into = [];
-    while (from !== to && from.container !== to.container) {
-      if (from.depth >= to.depth) {
-        out.push(part(from.container, from, port(from.container, "exit")));
-        from = from.container;
-      } else {
-        into.unshift(part(to.container, port(to.container, "entry"), to));
-        to = to.container;
-      }
-    }
-    return [...out, ...(from === to ? [] : [part(from.container, from, to)]), ...into];
-  }
-
-  /// Sets sizes and relative positions, from the inside out.
-  place(item, inside) {
-    if (!item.box || !item.box.open) {
-      item.w = Math.max(item.box ? 150 : 96, 22 + 7.2 * Math.max(...this.linesOf(item).map(line => line.length)));
-      item.w = Math.min(item.w, 260);
-      item.h = 12 + 16 * this.linesOf(item).length;
-      return;
-    }
-    for (const each of item.items) this.place(each, inside);
-    const placed = [item.entry, ...item.items, item.exit].filter(Boolean), index = new Map(placed.map((each, i) => [each, i]));
-    const parts = [...(inside.get(item)?.values() ?? [])];
-    for (const part of parts) Object.assign(part, { from: index.get(part.start), to: index.get(part.end) });
-    const isRoot = item === this.root, columns = isRoot && item.items.some(each => each.backward);
-    const size = columns ? this.beside(item.items) : layered(placed, parts);
-    Object.assign(item, { w: Math.max(size.w + 2 * margin, isRoot ? 0 : 170), h: size.h + margin + (isRoot ? margin : head + margin) });
-    const left = (item.w - size.w) / 2, top = isRoot ? margin : head + margin / 2, up = item.backward && !columns;
-    for (const each of placed) {
-      each.x += left;
-      each.y = top + (up ? size.h - each.y - each.h : each.y);
-    }
-    for (const point of parts.flatMap(part => part.points ?? [])) {
-      point.x += left;
-      point.y = top + (up ? size.h - point.y : point.y);
-    }
-  }
-  /// Forward goes down on the left, backward goes up on the right, so that both parts of a layer are near each other.
-  beside(items) {
-    const high = Math.max(...items.map(item => item.h));
-    let x = 0;
-    for (const item of items) {
-      Object.assign(item, { x, y: high - item.h });
-      x += item.w + 70;
-    }
-    return { w: x - 70, h: high };
-  }
-  settle(item, x, y) {
-    item.ax = x + (item.x ?? 0);
-    item.ay = y + (item.y ?? 0);
-    for (const each of item.items ?? []) this.settle(each, item.ax, item.ay);
   }
 
   linesOf(item) {
@@ -158,13 +90,14 @@ export class GraphView {
     if (item.box) return [shown(item.box.name || "(model)"), `${item.box.count.toLocaleString("en")} calls`];
     const { node } = item, step = play.plan?.stepOf[node] ?? -1;
     const name = this.played && step >= 0 ? play.plan.op[step] : play.op[node];
-    const lines = [shown((item.module ? item.module + " · " : "") + (play.label[node] && play.op[node] === "input" ? play.label[node] : name))];
+    const title = play.label[node] && play.op[node] === "input" ? play.label[node] : name;
+    const lines = [shown((item.module ? item.module + " · " : "") + title)];
     const inputs = play.inputs[node];
     const weights = [];
     for (let i = 0; i < inputs.length; i += 2)
       if (play.op[inputs[i]] === "parameter") weights.push(inputs[i]);
     for (const weight of weights.slice(0, 2))
-      lines.push(shown(play.label[weight].split(".").pop()) + " " + shortType(play.types[weight][0]).replace(/^f32 /, ""));
+      lines.push(shown(`${play.label[weight].split(".").pop()} ${shortType(play.types[weight][0]).replace("f32 ", "")}`));
     if (play.outputs.has(node)) lines.push("→ " + shown(play.outputs.get(node)).slice(0, 28));
     return lines;
   }
@@ -184,7 +117,8 @@ export class GraphView {
       const owner = this.tree.owner;
       selection.nodes.forEach((on, node) => {
         if (!on) return;
-        for (let item = this.tree.itemOf[owner ? owner[node] : node]; item && !this.marked.has(item); item = item.container) this.marked.add(item);
+        let item = this.tree.itemOf[owner ? owner[node] : node];
+        for (; item && !this.marked.has(item); item = item.container) this.marked.add(item);
       });
     }
     this.total = new Map();
@@ -197,7 +131,8 @@ export class GraphView {
   }
 
   draw(context, stage) {
-    const seen = { left: stage.x, top: stage.y, right: stage.x + stage.width / stage.kx, bottom: stage.y + stage.height / stage.ky };
+    const seen = { left: stage.x, top: stage.y, right: stage.x + stage.width / stage.kx,
+        bottom: stage.y + stage.height / stage.ky };
     context.translate(-stage.x * stage.kx, -stage.y * stage.ky);
     context.scale(stage.kx, stage.ky);
     this.drawBox(context, this.root, seen, stage, true);
@@ -207,8 +142,10 @@ export class GraphView {
     const labelled = new Set();
     for (const edge of this.edges) {
       const on = focus && (edge.from === focus || edge.to === focus);
-      if (edge.across && !on && !(this.marked?.has(edge.from) && this.marked.has(edge.to) && edge.from.node !== undefined && this.marked.size < 60)) continue;
-      this.drawEdge(context, edge, seen, on ? colours.accent : colours.dim, on ? 2 : 1.2, stage, labelled, colours.label);
+      const chosen = this.marked?.has(edge.from) && this.marked.has(edge.to) && edge.from.node !== undefined;
+      if (edge.across && !on && !(chosen && this.marked.size < 60)) continue;
+      this.drawEdge(context, edge, seen, on ? colours.accent : colours.dim, on ? 2 : 1.2, stage, labelled,
+          colours.label);
     }
     this.drawBox(context, this.root, seen, stage, false);
   }
@@ -233,7 +170,8 @@ export class GraphView {
       });
     }
     const xs = points.map(point => point.x), ys = points.map(point => point.y);
-    if (Math.max(...xs) < seen.left || Math.min(...xs) > seen.right || Math.max(...ys) < seen.top || Math.min(...ys) > seen.bottom) return;
+    if (Math.max(...xs) < seen.left || Math.min(...xs) > seen.right || Math.max(...ys) < seen.top ||
+        Math.min(...ys) > seen.bottom) return;
     context.strokeStyle = context.fillStyle = stroke;
     context.lineWidth = width;
     context.beginPath();
@@ -261,7 +199,8 @@ export class GraphView {
 
   /// Draws the backgrounds of open boxes, or everything else.
   drawBox(context, item, seen, stage, background) {
-    if (item.ax > seen.right || item.ay > seen.bottom || item.ax + item.w < seen.left || item.ay + item.h < seen.top) return;
+    if (item.ax > seen.right || item.ay > seen.bottom || item.ax + item.w < seen.left ||
+        item.ay + item.h < seen.top) return;
     const open = item.box?.open;
     if (open) {
       if (item !== this.root && background) this.fillBox(context, item, colour("inside"), colour("line"), 10);
@@ -275,7 +214,8 @@ export class GraphView {
     const kind = item.box ? "module" : classOf(this.play, item.node);
     const value = this.total.get(item) ?? 0, coloured = colourings[this.colouring].of;
     const strength = this.largest > 0 ? Math.sqrt(value / this.largest) : 0;
-    this.fillBox(context, item, coloured ? shadeText(strength) : colour(kind), this.marked && !faded ? colour("mark") : colour(kind + "-edge"), 6, this.marked && !faded ? 2.5 : 1.2);
+    this.fillBox(context, item, coloured ? shadeText(strength) : colour(kind),
+        this.marked && !faded ? colour("mark") : colour(kind + "-edge"), 6, this.marked && !faded ? 2.5 : 1.2);
     if (item.box) this.stack(context, item);
     if (stage.ky * 12 > 4) {
       context.fillStyle = coloured ? (strength > 0.55 ? "#10131a" : "#fff") : colour("text");
@@ -305,7 +245,8 @@ export class GraphView {
   }
   drawHead(context, item) {
     const { box } = item;
-    const name = !box.path && !box.members ? box.name : box.members ? `${box.members[box.shownMember].path}   ‹ ${box.shownMember + 1} of ${box.members.length} ›` : box.path;
+    const name = !box.members ? box.path || box.name
+      : `${box.members[box.shownMember].path}   ‹ ${box.shownMember + 1} of ${box.members.length} ›`;
     context.textAlign = "left";
     context.fillStyle = colour("dim");
     context.font = "600 12px system-ui, sans-serif";
@@ -329,8 +270,10 @@ export class GraphView {
   tipOf(item) {
     const { play } = this, of = colourings[this.colouring];
     const value = of.of ? `\n${of.name}: ${of.text(this.total.get(item) ?? 0)}` : "";
-    if (item.box) return shown(item.box.path || item.box.name) + `\n${item.box.count} calls${value}\nClick to ${item.box.open ? "close" : "open"}`;
-    return `${shown(play.title(item.node))}\n${play.types[item.node].map(shortType).join(", ")}\n${shown(play.place(play.site[item.node]))}${value}`;
+    const { box, node } = item;
+    const way = box?.open ? "close" : "open";
+    if (box) return `${shown(box.path || box.name)}\n${box.count} calls${value}\nClick to ${way}`;
+    return `${shown(play.title(node))}\n${play.typeText(node)}\n${shown(play.place(play.site[node]))}${value}`;
   }
   clicked(item) {
     this.focused = item;
@@ -372,8 +315,10 @@ export class GraphView {
     const list = el("div", { class: "list" });
     const add = (box, depth) => {
       if (depth > 0) list.append(clickable(el("div", { role: "button", style: { "padding-left": 12 * depth + "px" } },
-        shown(box.name), el("span", { class: "dim" }, ` ${box.count} calls`)), () => box.path && selectModule(box.members ? box.members[0].path : box.path)));
-      if (depth < 3) for (const kid of box.members ? [...box.members[0].kids.values()] : box.kids.values()) if (kid.count > 1) add(kid, depth + 1);
+        shown(box.name), el("span", { class: "dim" }, ` ${box.count} calls`)),
+      () => box.path && selectModule(box.members ? box.members[0].path : box.path)));
+      for (const kid of (box.members ? box.members[0] : box).kids.values())
+        if (depth < 3 && kid.count > 1) add(kid, depth + 1);
     };
     add(this.tree.root, 0);
     return list;

@@ -8,9 +8,11 @@ function spread(row, wanted, gap) {
   row.forEach((box, i) => {
     if (i > 0) offset += (row[i - 1].w + box.w) / 2 + gap;
     let block = { sum: wanted[i] - offset, count: 1, offsets: [offset] };
-    while (blocks.length > 0 && blocks[blocks.length - 1].sum / blocks[blocks.length - 1].count > block.sum / block.count) {
+    const place = ({ sum, count }) => sum / count;
+    while (blocks.length > 0 && place(blocks[blocks.length - 1]) > place(block)) {
       const before = blocks.pop();
-      block = { sum: before.sum + block.sum, count: before.count + block.count, offsets: [...before.offsets, ...block.offsets] };
+      block = { sum: before.sum + block.sum, count: before.count + block.count,
+          offsets: [...before.offsets, ...block.offsets] };
     }
     blocks.push(block);
   });
@@ -24,7 +26,8 @@ const mean = numbers => numbers.reduce((sum, each) => sum + each, 0) / numbers.l
 /// `points`, through which they pass. Returns the size of the whole.
 export function layered(items, edges, { gapX = 26, gapY = 40 } = {}) {
   const first = items[0]?.port === "entry" ? 1 : 0;
-  const boxes = items.map((item, i) => ({ item, index: i, w: item.w, h: item.h, layer: item.port === "entry" ? 0 : first, up: [], down: [] }));
+  const boxes = items.map((item, i) =>
+      ({ item, index: i, w: item.w, h: item.h, layer: item.port === "entry" ? 0 : first, up: [], down: [] }));
   const down = edges.filter(edge => edge.from < edge.to);
   for (const { from, to } of [...down].sort((a, b) => a.from - b.from || a.to - b.to))
     boxes[from].down.push(to);
@@ -33,7 +36,8 @@ export function layered(items, edges, { gapX = 26, gapY = 40 } = {}) {
   const hasUp = new Set(down.map(edge => edge.to)), deepest = Math.max(0, ...boxes.map(box => box.layer));
   for (const box of [...boxes].reverse())
     if (box.item.port === "exit") box.layer = deepest;
-    else if (!hasUp.has(box.index) && box.down.length > 0 && !box.item.port) box.layer = Math.min(...box.down.map(to => boxes[to].layer)) - 1;
+    else if (!hasUp.has(box.index) && box.down.length > 0 && !box.item.port)
+      box.layer = Math.min(...box.down.map(to => boxes[to].layer)) - 1;
   const layers = [];
   for (const box of boxes) (layers[box.layer] ??= []).push(box);
   for (let i = 0; i < layers.length; ++i) layers[i] ??= [];

@@ -1,6 +1,6 @@
 // Starts the page: views and their tabs, search, keys, the theme, and the reload of a page that grows.
 import { AttentionView } from "./attention.js";
-import { byId, clickable, el, shortType, shown } from "./dom.js";
+import { byId, clickable, el, shown } from "./dom.js";
 import { readPage } from "./data.js";
 import { GraphView } from "./graph.js";
 import { MemoryView } from "./memory.js";
@@ -27,7 +27,10 @@ let current = null, sourcePanel = null;
 const available = () => views.filter(([, , , has]) => has(state.page, state.play));
 
 function showTabs() {
-  byId("tabs").replaceChildren(...available().map(([key, name]) => el("button", { role: "tab", id: "tab-" + key, "aria-selected": key === state.view, "aria-controls": "view", tabindex: key === state.view ? "0" : "-1", onclick: () => open(key) }, name)));
+  byId("tabs").replaceChildren(...available().map(([key, name]) => el("button", {
+    role: "tab", id: "tab-" + key, "aria-selected": key === state.view, "aria-controls": "view",
+    tabindex: key === state.view ? "0" : "-1", onclick: () => open(key),
+  }, name)));
 }
 
 /// Opens a view. It is made once for each play, and keeps its place.
@@ -70,18 +73,24 @@ function search(words) {
   if (found.hidden) return [];
   const all = [];
   for (let node = 0; node < play.count; ++node) {
-    const line = `#${node} ${play.op[node]} ${play.label[node]} ${play.types[node].join(" ")} ${play.types[node].map(shortType).join(" ")} ${play.outputs.get(node) ?? ""} ${play.sites[play.site[node]].text} ${play.plan?.op[play.plan.stepOf[node]] ?? ""}`.toLowerCase();
+    const line = [play.title(node), play.types[node].join(" "), play.typeText(node), play.outputs.get(node) ?? "",
+      play.sites[play.site[node]].text, play.plan?.op[play.plan.stepOf[node]] ?? ""].join(" ").toLowerCase();
     if (line.includes(text)) all.push(node);
   }
-  const item = (title, rest, go) => clickable(el("button", { role: "option", tabindex: "0" }, title, el("span", { class: "dim" }, rest)), () => {
+  const item = (title, rest, go) =>
+      clickable(el("button", { role: "option", tabindex: "0" }, title, el("span", { class: "dim" }, rest)), () => {
     found.hidden = true;
     go();
   });
   found.replaceChildren(item(`All ${all.length} matches`, "", () => selectAll(words, all)),
-    ...all.slice(0, 60).map(node => item(shown(play.title(node)), ` ${play.types[node].map(shortType).join(", ")}  ${shown(play.sites[play.site[node]].path)}`, () => selectNode(node))));
+    ...all.slice(0, 60).map(node =>
+        item(shown(play.title(node)), ` ${play.typeText(node)}  ${shown(play.sites[play.site[node]].path)}`,
+        () => selectNode(node))));
   return all;
 }
-const selectAll = (words, nodes) => select({ kind: "search", title: `“${words}”`, nodes, steps: nodes.map(node => state.play.plan?.stepOf[node] ?? -1) });
+const selectAll = (words, nodes) =>
+    select({ kind: "search", title: `“${words}”`, nodes,
+    steps: nodes.map(node => state.play.plan?.stepOf[node] ?? -1) });
 
 function listen() {
   const input = byId("search");

@@ -1,5 +1,5 @@
 // Memory: the arena over the steps, each buffer a rectangle at its place, from its first to its last use.
-import { bytesText, choice, el, numberText, percent, secondsText, shown, table, shortType } from "./dom.js";
+import { bytesText, choice, el, numberText, percent, secondsText, shown, table } from "./dom.js";
 import { Stage, colour, fitted, seriesColour } from "./stage.js";
 import { changed, select, selectNode, state } from "./state.js";
 
@@ -15,7 +15,8 @@ export class MemoryView {
     this.use();
     this.stage = new Stage(place, {
       label: "Memory over the steps. The largest buffers at the peak are in the table below.",
-      bounds: stage => this.bounds(stage), draw: (context, stage) => this.draw(context, stage), hit: (x, y) => this.hit(x, y),
+      bounds: stage => this.bounds(stage), draw: (context, stage) => this.draw(context, stage),
+          hit: (x, y) => this.hit(x, y),
       tip: buffer => this.tipOf(buffer), click: buffer => (buffer ? this.choose(buffer) : select(null)),
     });
   }
@@ -35,8 +36,10 @@ export class MemoryView {
     const limit = plan => (plan.limit > 0 ? "at most " + bytesText(plan.limit) : "without a limit");
     const parts = Object.entries(plan.parts).filter(([, bytes]) => bytes > 0);
     this.bar.replaceChildren(
-      el("span", {}, "Peak ", el("b", {}, bytesText(plan.peak)), " = ", parts.map(([name, bytes]) => `${bytesText(bytes)} ${name}`).join(" + ")),
-      play.plans.length > 1 ? choice("Plan", play.plans.map((plan, i) => [String(i), limit(plan)]), String(play.plans.indexOf(plan)), i => this.switchTo(Number(i))) : "",
+      el("span", {}, "Peak ", el("b", {}, bytesText(plan.peak)), " = ",
+          parts.map(([name, bytes]) => `${bytesText(bytes)} ${name}`).join(" + ")),
+      play.plans.length > 1 ? choice("Plan", play.plans.map((plan, i) => [String(i), limit(plan)]),
+          String(play.plans.indexOf(plan)), i => this.switchTo(Number(i))) : "",
       plan.again.size > 0 ? el("span", {}, el("b", {}, plan.again.size), " steps run again (shaded)") : "",
       el("button", { onclick: () => this.stage.fit() }, "Fit"));
     this.listPeak();
@@ -51,11 +54,13 @@ export class MemoryView {
 
   listPeak() {
     const { plan, play } = this, living = plan.livingAt(plan.peakStep);
-    const rows = living.slice(0, 40).map(each => [each.label, bytesText(each.bytes), percent(each.bytes / plan.live[plan.peakStep]),
-      each.node >= 0 ? play.types[each.node].map(shortType).join(", ") : "", `${each.first} – ${each.last}`,
+    const rows = living.slice(0, 40).map(each => [
+      each.label, bytesText(each.bytes), percent(each.bytes / plan.live[plan.peakStep]),
+      each.node >= 0 ? play.typeText(each.node) : "", `${each.first} – ${each.last}`,
       each.node >= 0 ? play.place(play.site[each.node]) : ""]);
     this.below.replaceChildren(
-      el("h2", {}, `At the peak, step ${plan.peakStep} (${plan.op[plan.peakStep]}): ${bytesText(plan.live[plan.peakStep])} in ${living.length} buffers`),
+      el("h2", {}, `At the peak, step ${plan.peakStep} (${plan.op[plan.peakStep]}): `,
+        `${bytesText(plan.live[plan.peakStep])} in ${living.length} buffers`),
       table(["buffer", "size|n", "share|n", "type", "steps", "line"], rows, i => this.choose(living[i])),
       this.play.curve?.length > 1 ? this.curveTable() : "",
       this.play.plans.length > 1 ? this.planTable() : "");
@@ -64,18 +69,23 @@ export class MemoryView {
     const { curve } = this.play, base = curve[0][1], few = Math.min(10, curve.length);
     const rows = Array.from({ length: few }, (_, i) => curve[Math.round(i * (curve.length - 1) / Math.max(1, few - 1))])
       .map(([bytes, seconds, again]) => [bytesText(bytes), "+" + percent(seconds / base - 1), again]);
-    return el("div", {}, el("h3", {}, "Plans that need less memory"), table(["memory|n", "time|n", "steps again|n"], rows));
+    return el("div", {}, el("h3", {}, "Plans that need less memory"),
+        table(["memory|n", "time|n", "steps again|n"], rows));
   }
   planTable() {
-    return el("div", {}, el("h3", {}, "The plans of this page"), table(["limit", "peak|n", "arena|n", "time|n", "steps again|n"],
-      this.play.plans.map(plan => [plan.limit > 0 ? bytesText(plan.limit) : "none", bytesText(plan.peak), bytesText(plan.arena), secondsText(plan.total), plan.again.size]),
+    return el("div", {}, el("h3", {}, "The plans of this page"),
+        table(["limit", "peak|n", "arena|n", "time|n", "steps again|n"],
+      this.play.plans.map(plan => [plan.limit > 0 ? bytesText(plan.limit) : "none", bytesText(plan.peak),
+          bytesText(plan.arena), secondsText(plan.total), plan.again.size]),
       i => this.switchTo(i)));
   }
 
   bounds(stage) {
     const width = this.plan.count;
-    const sx = width / Math.max(50, stage.width - edge.left - 16), sy = this.height / Math.max(50, stage.height - edge.top - edge.bottom);
-    return { x: -edge.left * sx, y: -edge.top * sy, width: width + (edge.left + 16) * sx, height: this.height + (edge.top + edge.bottom) * sy };
+    const sx = width / Math.max(50, stage.width - edge.left - 16),
+        sy = this.height / Math.max(50, stage.height - edge.top - edge.bottom);
+    return { x: -edge.left * sx, y: -edge.top * sy, width: width + (edge.left + 16) * sx,
+        height: this.height + (edge.top + edge.bottom) * sy };
   }
   // The arena grows upwards, the coordinates of the canvas downwards.
   up(bytes) {
@@ -92,7 +102,8 @@ export class MemoryView {
     context.fillStyle = colour("soft");
     for (const step of plan.again) context.fillRect(...rect(step, -1e12, 1, 2e12));
     for (const buffer of this.buffers) {
-      const [x, y, w, h] = rect(buffer.first, this.up(buffer.offset + buffer.bytes), buffer.last + 1 - buffer.first, buffer.bytes);
+      const [x, y, w, h] = rect(buffer.first, this.up(buffer.offset + buffer.bytes), buffer.last + 1 - buffer.first,
+          buffer.bytes);
       if (x > stage.width || y > stage.height || x + w < edge.left || y + h < 0) continue;
       const on = !selection || this.isOn(buffer, selection);
       context.globalAlpha = on ? 0.85 : 0.16;
@@ -107,7 +118,8 @@ export class MemoryView {
       if (h > 14 && w > 70 && on) {
         context.fillStyle = "#fff";
         context.textAlign = "left";
-        context.fillText(fitted(context, `${shown(buffer.label)}  ${bytesText(buffer.bytes)}`, w - 10), Math.max(x, edge.left) + 5, y + h / 2);
+        context.fillText(fitted(context, `${shown(buffer.label)}  ${bytesText(buffer.bytes)}`, w - 10),
+            Math.max(x, edge.left) + 5, y + h / 2);
       }
     }
     context.strokeStyle = colour("text");
@@ -144,7 +156,8 @@ export class MemoryView {
       context.fillText(bytesText(at), edge.left - 6, stage.toY(this.up(at)));
     context.textAlign = "center";
     const per = niceStep(stage.width / stage.kx / 8);
-    for (let at = Math.max(0, Math.ceil((stage.x + edge.left / stage.kx) / per) * per); at <= this.plan.count && stage.toX(at) < stage.width; at += per)
+    const from = Math.max(0, Math.ceil((stage.x + edge.left / stage.kx) / per) * per);
+    for (let at = from; at <= this.plan.count && stage.toX(at) < stage.width; at += per)
       context.fillText(numberText(at), stage.toX(at), stage.height - edge.bottom + 11);
     context.fillText("step", (edge.left + stage.width) / 2, stage.height - 8);
   }
@@ -154,12 +167,14 @@ export class MemoryView {
   }
   hit(x, y) {
     const bytes = this.height - y;
-    return this.buffers.find(each => each.first <= x && x <= each.last + 1 && each.offset <= bytes && bytes <= each.offset + each.bytes) ?? null;
+    return this.buffers.find(each => each.first <= x && x <= each.last + 1 && each.offset <= bytes &&
+        bytes <= each.offset + each.bytes) ?? null;
   }
   tipOf(buffer) {
     const { play, plan } = this, node = buffer.node;
-    return [`${shown(buffer.label)}: ${bytesText(buffer.bytes)}`, node >= 0 ? play.types[node].map(shortType).join(", ") : "",
-      `steps ${buffer.first} to ${buffer.last}, of ${plan.count}`, node >= 0 ? shown(play.place(play.site[node])) : plan.module[buffer.first]].filter(Boolean).join("\n");
+    return [`${shown(buffer.label)}: ${bytesText(buffer.bytes)}`, node >= 0 ? play.typeText(node) : "",
+      `steps ${buffer.first} to ${buffer.last}, of ${plan.count}`,
+          node >= 0 ? shown(play.place(play.site[node])) : plan.module[buffer.first]].filter(Boolean).join("\n");
   }
   choose(buffer) {
     if (buffer.node >= 0) selectNode(buffer.node);

@@ -1,63 +1,78 @@
 // The details of what is selected, and the text of the definition, whose lines select.
-import { bytesText, clickable, choice, el, numberText, percent, secondsText, shortType, shown } from "./dom.js";
+import { bytesText, choice, clickable, el, facts, numberText, percent, secondsText, shown, shownLines } from "./dom.js";
 import { selectLine, selectModule, selectNode, state } from "./state.js";
 import { pictureOf } from "./values.js";
 
 const link = (text, go) => clickable(el("a", { role: "link" }, shown(text)), go);
 
 function nodeLinks(play, nodes, most = 12) {
-  const shownNodes = nodes.slice(0, most).map(node => el("div", {}, link(play.title(node), () => selectNode(node)), el("span", { class: "dim" }, " " + play.types[node].map(shortType).join(", "))));
-  return nodes.length > most ? [...shownNodes, el("div", { class: "dim" }, `… ${nodes.length - most} more`)] : shownNodes;
-}
-
-function facts(rows) {
-  return el("dl", {}, rows.filter(([, value]) => value !== "" && value !== undefined && value !== null && value.length !== 0).flatMap(([key, value]) =>
-    [el("dt", {}, key), el("dd", {}, typeof value === "string" ? shown(value) : value)]));
+  const lines = nodes.slice(0, most).map(node =>
+    el("div", {}, link(play.title(node), () => selectNode(node)),
+        el("span", { class: "dim" }, " " + play.typeText(node))));
+  return nodes.length > most ? [...lines, el("div", { class: "dim" }, `… ${nodes.length - most} more`)] : lines;
 }
 
 function siteLink(play, index) {
   const site = play.sites[index];
   if (site.text === "") return "";
   const lines = [site.path ? link(site.path, () => selectModule(site.path)) : ""];
-  if (site.line > 0 && site.file) lines.push(el("div", {}, link(`${site.file.split("/").pop()}, line ${site.line}`, () => selectLine(site.file, site.line)), el("span", { class: "dim" }, site.owner ? `, ${shown(site.owner)}` : "")));
+  const line = `${site.file.split("/").pop()}, line ${site.line}`, owner = site.owner ? ", " + shown(site.owner) : "";
+  if (site.line > 0 && site.file)
+    lines.push(el("div", {}, link(line, () => selectLine(site.file, site.line)), el("span", { class: "dim" }, owner)));
   else if (!site.path) lines.push(shown(site.text));
   return el("div", {}, lines);
 }
 
 function nodeDetails(play, node) {
   const { plan } = play, inputs = play.inputs[node].filter((_, i) => i % 2 === 0), step = plan?.stepOf[node] ?? -1;
-  const fusions = (plan?.fusions ?? []).filter(each => each.node === node || (each.miss && each.site === play.site[node]));
+  const fusions = (plan?.fusions ?? [])
+      .filter(each => each.node === node || (each.miss && each.site === play.site[node]));
   const buffers = (plan?.buffers ?? []).filter(each => each.node === node), error = play.errorOf.get(node);
-  const value = [...play.values.values()].find(each => each.node === node || (play.label[node] && each.label.includes(`'${play.label[node]}'`)));
+  const value = [...play.values.values()].find(each => each.node === node ||
+      (play.label[node] && each.label.includes(`'${play.label[node]}'`)));
   const together = [];
   if (step >= 0) plan.stepOf.forEach((each, i) => each === step && i !== node && together.push(i));
+  const asView = plan && play.kind[node] === "view" ? "a view, without a copy" : "";
   return [
-    facts([["type", play.types[node].map(shortType).join(", ")], ["attributes", play.note[node]], ["at", siteLink(play, play.site[node])],
-      ["part", play.loss >= 0 ? (play.isBackward(node) ? "backward" : "forward") : ""], ["result", play.outputs.get(node) ?? ""],
-      ["plays as", step < 0 ? (plan && play.kind[node] === "view" ? "a view, without a copy" : "") : `step ${step} of ${plan.count}: ${plan.op[step]}, ${secondsText(plan.seconds[step])} (${percent(plan.seconds[step] / plan.total)})`],
-      ["memory", buffers.map(each => `${bytesText(each.bytes)} (${each.kind}), steps ${each.first} to ${each.last}`).join("; ")],
-      ["rounding error", error ? `${numberText(error.total)}, of which this call adds ${numberText(error.added)}` : ""],
-      ["not fused", fusions.filter(each => each.miss).map(each => el("div", {}, `${shown(each.rule)}: ${shown(each.miss)}`))],
-      ["fused by", fusions.filter(each => !each.miss).map(each => each.rule).join(", ")]]),
+    facts([
+      ["type", play.typeText(node)],
+      ["attributes", play.note[node]],
+      ["at", siteLink(play, play.site[node])],
+      ["part", play.loss >= 0 ? (play.isBackward(node) ? "backward" : "forward") : ""],
+      ["result", play.outputs.get(node)],
+      ["plays as", step < 0 ? asView : `step ${step} of ${plan.count}: ${plan.op[step]}`],
+      ["time", step < 0 ? "" : `${secondsText(plan.seconds[step])}, ${percent(plan.seconds[step] / plan.total)}`],
+      ["memory", buffers.map(each => `${bytesText(each.bytes)} (${each.kind}), steps ${each.first} to ${each.last}`)
+          .join("; ")],
+      ["rounding error", error && `${numberText(error.total)}, of which this call adds ${numberText(error.added)}`],
+      ["not fused", fusions.filter(each => each.miss).map(each => `${each.rule}: ${each.miss}`).join("; ")],
+      ["fused by", fusions.filter(each => !each.miss).map(each => each.rule).join(", ")],
+    ]),
     value ? pictureOf(value) : "",
     inputs.length > 0 ? [el("h3", {}, "Operands"), nodeLinks(play, inputs)] : "",
     play.readers[node].length > 0 ? [el("h3", {}, "Read by"), nodeLinks(play, [...new Set(play.readers[node])])] : "",
     together.length > 0 ? [el("h3", {}, "In the same step"), nodeLinks(play, together)] : "",
-    play.bodies[node] ? [el("h3", {}, "Its body"), el("pre", {}, shown(play.bodies[node]).replaceAll("␊", "\n"))] : "",
+    play.bodies[node] ? [el("h3", {}, "Its body"), el("pre", {}, shownLines(play.bodies[node]))] : "",
   ];
 }
 
 /// The time of the selected steps, and the bytes of the selected nodes at the peak.
 function totals(play, selection) {
-  const nodes = [...selection.nodes.keys()].filter(node => selection.nodes[node] && play.op[node] !== "constant"), { plan } = play;
+  const nodes = [...selection.nodes.keys()].filter(node => selection.nodes[node] && play.op[node] !== "constant"),
+      { plan } = play;
   let seconds = 0, bytes = 0;
   selection.steps.forEach((on, step) => on && (seconds += plan.seconds[step]));
-  for (const buffer of plan ? plan.livingAt(plan.peakStep) : []) if (buffer.node >= 0 && selection.nodes[buffer.node]) bytes += buffer.bytes;
+  for (const buffer of plan ? plan.livingAt(plan.peakStep) : [])
+      if (buffer.node >= 0 && selection.nodes[buffer.node]) bytes += buffer.bytes;
   const backward = nodes.filter(node => play.isBackward(node)).length;
-  return [facts([["nodes", `${nodes.length}${backward > 0 ? `, ${backward} of them backward` : ""}`],
-    ["time", plan && seconds > 0 ? `${secondsText(seconds)}, ${percent(seconds / plan.total)}` : ""],
-    ["at the peak", bytes > 0 ? `${bytesText(bytes)}, ${percent(bytes / plan.live[plan.peakStep])}` : ""]]),
-  nodes.length > 0 ? [el("h3", {}, "Calls"), nodeLinks(play, nodes, 60)] : ""];
+  return [
+    facts([
+      ["nodes", `${nodes.length}${backward > 0 ? `, ${backward} of them backward` : ""}`],
+      ["time", seconds > 0 ? `${secondsText(seconds)}, ${percent(seconds / plan.total)}` : ""],
+      ["at the peak", bytes > 0 ? `${bytesText(bytes)}, ${percent(bytes / plan.live[plan.peakStep])}` : ""],
+    ]),
+    nodes.length > 0 ? [el("h3", {}, "Calls"), nodeLinks(play, nodes, 60)] : "",
+  ];
 }
 
 export function showDetails(host, outline) {
@@ -67,10 +82,20 @@ export function showDetails(host, outline) {
       ...(selection.node !== undefined ? nodeDetails(play, selection.node) : totals(play, selection)).flat(3));
     return;
   }
-  const about = play ? facts([["tape", play.name], ["mode", play.mode], ["nodes", play.count.toLocaleString("en")], ["results", String(play.outputs.size)],
-    ["peak", play.plan ? bytesText(play.plan.peak) : ""], ["time", play.plan ? secondsText(play.plan.total) + (play.plan.plays > 0 ? "" : ", predicted") : ""]]) : "";
-  host.replaceChildren(el("h2", {}, "About"), about || el("p", {}, `${page.runs.length} runs`), ...(outline ? [el("h3", {}, "Modules"), outline] : []),
-    el("p", { class: "dim" }, "Click on a box, a buffer, a flame or a line: every view shows it. Keys: 1 to 9 views, / search, d dark, Esc nothing selected."), el("p", { class: "dim" }, `Written by xtape ${shown(page.version)}.`));
+  const { plan } = play ?? {};
+  host.replaceChildren(el("h2", {}, "About"),
+    play ? facts([
+      ["tape", play.name],
+      ["mode", play.mode],
+      ["nodes", play.count.toLocaleString("en")],
+      ["results", String(play.outputs.size)],
+      ["peak", plan && bytesText(plan.peak)],
+      ["time", plan && secondsText(plan.total) + (plan.plays > 0 ? "" : ", predicted")],
+    ]) : el("p", {}, `${page.runs.length} runs`),
+    ...(outline ? [el("h3", {}, "Modules"), outline] : []),
+    el("p", { class: "dim" }, "Click on a box, a buffer, a flame or a line: every view shows it. " +
+      "Keys: 1 to 9 views, / search, d dark, Esc nothing selected."),
+    el("p", { class: "dim" }, `Written by xtape ${shown(page.version)}.`));
 }
 
 /// The texts of files. Bars beside lines: orange for time, blue for memory at the peak.
@@ -96,25 +121,32 @@ export class SourcePanel {
     if (!plan) return;
     const add = (map, key, value) => key && map.set(key, (map.get(key) ?? 0) + value);
     plan.site.forEach((site, step) => add(this.time, play.lineKey(site), plan.seconds[step]));
-    for (const { node, bytes } of plan.livingAt(plan.peakStep)) if (node >= 0) add(this.memory, play.lineKey(play.site[node]), bytes);
+    for (const { node, bytes } of plan.livingAt(plan.peakStep))
+      if (node >= 0) add(this.memory, play.lineKey(play.site[node]), bytes);
     this.mostTime = Math.max(1e-12, ...this.time.values());
     this.mostMemory = Math.max(1, ...this.memory.values());
   }
   show(index) {
     this.file = index;
-    const file = this.files[index], used = new Set(state.play.sites.filter(site => site.file === file.name).map(site => site.line));
+    const file = this.files[index],
+        used = new Set(state.play.sites.filter(site => site.file === file.name).map(site => site.line));
     this.lines = file.lines.map((text, i) => {
       const key = file.name + "\n" + (i + 1), time = this.time.get(key) ?? 0, memory = this.memory.get(key) ?? 0;
-      const bars = el("u", { title: time > 0 || memory > 0 ? `${secondsText(time)}, ${bytesText(memory)} at the peak` : "" },
-        el("s", { style: { width: `${15 * time / this.mostTime}px` } }), el("s", { style: { width: `${15 * memory / this.mostMemory}px` } }));
+      const bars = el("u", { title: time > 0 || memory > 0 ? `${secondsText(time)}, ${bytesText(memory)} at the peak`
+          : "" },
+        el("s", { style: { width: `${15 * time / this.mostTime}px` } }),
+            el("s", { style: { width: `${15 * memory / this.mostMemory}px` } }));
       const cells = [el("i", {}, String(i + 1)), bars, shown(text.replace(/\r$/, "")) || " "];
-      return el("button", { class: used.has(i + 1) ? "" : "dim", tabindex: used.has(i + 1) ? "0" : "-1", onclick: () => selectLine(file.name, i + 1) }, cells);
+      const known = used.has(i + 1), go = () => selectLine(file.name, i + 1);
+      return el("button", { class: known ? "" : "dim", tabindex: known ? "0" : "-1", onclick: go }, cells);
     });
     this.code = el("div", { class: "code" }, this.lines);
-    this.host.replaceChildren(el("div", { class: "bar" }, choice("", this.files.map((each, i) => [String(i), each.name.split("/").pop()]), String(index), i => {
+    const names = this.files.map((each, i) => [String(i), each.name.split("/").pop()]);
+    this.host.replaceChildren(el("div", { class: "bar" }, choice("", names, String(index), i => {
       this.show(Number(i));
       this.mark(false);
-    }), el("span", { class: "key", style: { "--of": "var(--c1)" } }, "time"), el("span", { class: "key", style: { "--of": "var(--c0)" } }, "memory at the peak")), this.code);
+    }), el("span", { class: "key", style: { "--of": "var(--c1)" } }, "time"),
+        el("span", { class: "key", style: { "--of": "var(--c0)" } }, "memory at the peak")), this.code);
   }
   /// Marks the lines of the selection, and shows the first.
   mark(follow = true) {
@@ -125,7 +157,8 @@ export class SourcePanel {
     const sites = [...on].map(site => play.sites[site]);
     if (selection?.file) sites.unshift({ file: selection.file, line: selection.line });
     const known = this.files.findIndex(file => sites[0]?.file === file.name);
-    if (follow && known >= 0 && known !== this.file && !sites.some(site => site.file === this.files[this.file].name)) this.show(known);
+    const visible = sites.some(site => site.file === this.files[this.file].name);
+    if (follow && known >= 0 && !visible) this.show(known);
     const here = new Set(sites.filter(site => site.file === this.files[this.file].name).map(site => site.line));
     this.lines.forEach((line, i) => line.classList.toggle("on", here.has(i + 1)));
     if (follow && here.size > 0 && selection.kind !== "line") {

@@ -1,12 +1,13 @@
 // Runs: curves of one or many, differences of their recipes, statistics of modules, samples.
-import { choice, el, numberText, shown, table } from "./dom.js";
+import { choice, el, numberText, shown, shownLines, table } from "./dom.js";
 import { Chart } from "./chart.js";
 import { Stage, colour, seriesColour, shadeText } from "./stage.js";
 import { state } from "./state.js";
 
 /// Metrics that stand in one chart: those of updates and of evaluations.
 const chartOf = key => key.replace(/^validation_/, "").replace(/ on .*/, "");
-const chartNames = { loss: "Loss", learning_rate: "Learning rate", gradient_norm: "Gradient norm", tokens_per_s: "Tokens per second", seconds: "Seconds per update" };
+const chartNames = { loss: "Loss", learning_rate: "Learning rate", gradient_norm: "Gradient norm",
+    tokens_per_s: "Tokens per second", seconds: "Seconds per update" };
 const chartOrder = ["loss", "perplexity", "accuracy", "learning_rate", "gradient_norm", "tokens_per_s"];
 
 export class RunsView {
@@ -33,7 +34,8 @@ export class RunsView {
           event.target.checked ? this.off.delete(i) : this.off.add(i);
           this.showCharts();
         } }), shown(run.name))),
-      el("label", {}, "Smoothing", el("input", { type: "range", min: 0, max: 0.999, step: 0.001, value: this.shared.weight, oninput: event => {
+      el("label", {}, "Smoothing", el("input",
+          { type: "range", min: 0, max: 0.999, step: 0.001, value: this.shared.weight, oninput: event => {
         this.shared.weight = Number(event.target.value);
         redraw();
       } })),
@@ -51,16 +53,20 @@ export class RunsView {
       if (this.off.has(i)) return;
       for (const [key, { steps, values }] of Object.entries(run.curves)) {
         if (key === "tokens" || (key === "seconds" && "tokens_per_s" in run.curves)) continue;
-        const evaluation = key.startsWith("validation_") || !("learning_rate" in run.curves) || steps.length < run.curves.learning_rate.steps.length / 2;
+        const evaluation = key.startsWith("validation_") || !("learning_rate" in run.curves) ||
+            steps.length < run.curves.learning_rate.steps.length / 2;
         const best = run.best?.key === key ? run.best : null;
-        const curve = { name: (this.runs.length > 1 ? run.name + " " : "") + key, colour: () => seriesColour(i), steps, values, dashed: evaluation, points: evaluation, best, exact: key === "learning_rate" };
+        const curve = { name: (this.runs.length > 1 ? run.name + " " : "") + key, colour: () => seriesColour(i), steps,
+            values, dashed: evaluation, points: evaluation, best, exact: key === "learning_rate" };
         charts.set(chartOf(key), [...(charts.get(chartOf(key)) ?? []), curve]);
       }
     });
     const place = key => (chartOrder.includes(key) ? chartOrder.indexOf(key) : 99);
     this.grid.replaceChildren(...[...charts.keys()].sort((a, b) => place(a) - place(b)).map(key => {
       const host = el("div", { class: "stage" }), last = charts.get(key)[0];
-      const card = el("div", { class: "card" }, el("h2", {}, shown(chartNames[key] ?? key), el("span", { class: "dim", style: { float: "right", "font-weight": 400 } },
+      const card = el("div", { class: "card" },
+          el("h2", {}, shown(chartNames[key] ?? key),
+          el("span", { class: "dim", style: { float: "right", "font-weight": 400 } },
         numberText(last.values[last.values.length - 1]))), host);
       queueMicrotask(() => new Chart(host, `${key} over the updates`, charts.get(key), this.shared));
       return card;
@@ -70,25 +76,31 @@ export class RunsView {
 
   /// What differs between the recipes of the runs.
   differences() {
-    const flat = this.runs.map(run => flattened(run.recipe)), keys = [...new Set(flat.flatMap(each => [...each.keys()]))];
+    const flat = this.runs.map(run => flattened(run.recipe)),
+        keys = [...new Set(flat.flatMap(each => [...each.keys()]))];
     const differ = keys.filter(key => new Set(flat.map(each => each.get(key))).size > 1);
-    return el("div", { class: "pad scroll" }, el("h2", {}, "What differs between the recipes"), differ.length === 0 ? el("p", {}, "Nothing.")
-      : table(["key", ...this.runs.map(run => run.name)], differ.map(key => [key, ...flat.map(each => each.get(key) ?? "–")])));
+    return el("div", { class: "pad scroll" }, el("h2", {}, "What differs between the recipes"),
+        differ.length === 0 ? el("p", {}, "Nothing.")
+      : table(["key", ...this.runs.map(run => run.name)],
+          differ.map(key => [key, ...flat.map(each => each.get(key) ?? "–")])));
   }
   recipe(run) {
-    return el("div", { class: "pad" }, el("h2", {}, "Recipe"), el("pre", {}, shown(JSON.stringify(run.recipe, null, 2)).replaceAll("␊", "\n")));
+    return el("div", { class: "pad" }, el("h2", {}, "Recipe"),
+        el("pre", {}, shownLines(JSON.stringify(run.recipe, null, 2))));
   }
   samples(run) {
     const all = run.samples;
     const text = el("pre", {}), number = el("span", {});
     const show = i => {
-      number.textContent = `update ${all[i].step}${all[i].prompt !== undefined ? ", " + shown(JSON.stringify(all[i].prompt)) : ""}`;
       const { step, prompt, ...rest } = all[i];
-      text.textContent = shown(rest.text ?? JSON.stringify(rest)).replaceAll("␊", "\n");
+      number.textContent = `update ${step}` + (prompt !== undefined ? ", " + shown(JSON.stringify(prompt)) : "");
+      text.textContent = shownLines(rest.text ?? JSON.stringify(rest));
     };
     show(all.length - 1);
-    return el("div", { class: "pad" }, el("h2", {}, `Samples of ${shown(run.name)}`), el("label", { class: "bar", style: { padding: 0, border: 0 } },
-      el("input", { type: "range", min: 0, max: all.length - 1, value: all.length - 1, "aria-label": "Sample", oninput: event => show(Number(event.target.value)) }), number), text);
+    return el("div", { class: "pad" }, el("h2", {}, `Samples of ${shown(run.name)}`),
+        el("label", { class: "bar", style: { padding: 0, border: 0 } },
+      el("input", { type: "range", min: 0, max: all.length - 1, value: all.length - 1, "aria-label": "Sample",
+          oninput: event => show(Number(event.target.value)) }), number), text);
   }
 }
 
@@ -107,15 +119,17 @@ class Statistics {
     const kinds = Object.keys(run.statistics.kinds);
     this.kind = kinds.includes("gradient_mean") ? "gradient_mean" : kinds[0];
     this.host = el("div", { class: "stage" });
-    this.element = el("div", { class: "pad" }, el("h2", {}, `Statistics of modules of ${shown(run.name)}`), el("div", { class: "bar", style: { padding: "0 0 6px", border: 0 } },
+    this.element = el("div", { class: "pad" }, el("h2", {}, `Statistics of modules of ${shown(run.name)}`),
+        el("div", { class: "bar", style: { padding: "0 0 6px", border: 0 } },
       choice("Number", kinds.map(kind => [kind, kind.replaceAll("_", " ")]), this.kind, kind => {
         this.kind = kind;
         this.size();
         this.stage.request();
-      }), el("span", {}, "dark: least, yellow: most, on a logarithmic scale; hatched: not finite")), this.host);
+      }), el("span", {}, "dark: least, yellow: most, on a logarithmic scale; orange: not finite")), this.host);
     this.stage = new Stage(this.host, { label: "Statistics of modules over the updates", moves: "none",
       bounds: stage => ({ x: 0, y: 0, width: stage.width, height: stage.height }),
-      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage), tip: cell => cell.text });
+      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage),
+          tip: cell => cell.text });
     this.size();
   }
   size() {
@@ -127,7 +141,8 @@ class Statistics {
     this.host.style.minHeight = "0";
   }
   draw(context, stage) {
-    const left = Math.min(170, stage.width * 0.4), { steps } = this.run.statistics, w = (stage.width - left) / steps.length;
+    const left = Math.min(170, stage.width * 0.4), { steps } = this.run.statistics,
+        w = (stage.width - left) / steps.length;
     this.left = left;
     context.font = "11px system-ui, sans-serif";
     this.rows.forEach(([module, values], row) => {
@@ -136,7 +151,8 @@ class Statistics {
       context.fillText(shown(module || "update").slice(-26), left - 8, 16 * row + 8);
       steps.forEach((_, i) => {
         const value = values[i];
-        context.fillStyle = value === null ? colour("mark") : value === undefined ? colour("page") : shadeText(value > 0 ? (Math.log(value) - this.low) / (this.high - this.low || 1) : 0);
+        context.fillStyle = value === null ? colour("mark") : value === undefined ? colour("page")
+            : shadeText(value > 0 ? (Math.log(value) - this.low) / (this.high - this.low || 1) : 0);
         context.fillRect(left + i * w, 16 * row, w - (w > 6 ? 1 : 0), 15);
       });
     });
@@ -148,7 +164,8 @@ class Statistics {
   }
   hit(x, y, stage) {
     const { steps } = this.run.statistics, px = (x - stage.x) * stage.kx, py = (y - stage.y) * stage.ky;
-    const i = Math.floor((px - this.left) / ((stage.width - this.left) / steps.length)), line = this.rows[Math.floor(py / 16)];
+    const i = Math.floor((px - this.left) / ((stage.width - this.left) / steps.length)),
+        line = this.rows[Math.floor(py / 16)];
     if (!line || i < 0 || i >= steps.length) return null;
     return { text: `${line[0]}\nupdate ${steps[i]}: ${line[1][i] === null ? "not finite" : numberText(line[1][i])}` };
   }

@@ -13,11 +13,12 @@ export function showTip(text, x, y) {
   tip.style.top = Math.max(4, y + 16 + height > innerHeight ? y - height - 10 : y + 16) + "px";
 }
 
-/// The value of a colour of style.css, such as "accent".
-let colours = null;
+/// The value of a colour of style.css, such as "accent". A drawing asks for thousands, so it looks each up once.
+const colours = new Map();
 export function colour(name) {
-  colours ??= getComputedStyle(document.documentElement);
-  return colours.getPropertyValue("--" + name).trim();
+  if (!colours.has(name))
+    colours.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
+  return colours.get(name);
 }
 export const seriesColour = index => colour("c" + index % 8);
 
@@ -35,13 +36,14 @@ export function redrawAll() {
 }
 
 export class Stage {
-  /// `options`: label, draw(context, stage), bounds() in the coordinates of the drawing, hit(x, y) with a thing or null,
-  /// tip(thing), click(thing, event), moves ("both", "x" or "none"), and uniform, if both axes have one scale.
+  /// `options`: label, draw(context, stage), bounds(stage) in the coordinates of the drawing, hit(x, y) with a thing or
+  /// null, tip(thing), click(thing, event), moves ("both", "x" or "none"), and uniform, if both axes have one scale.
   constructor(host, options) {
     this.options = { moves: "both", ...options };
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": options.label });
     host.append(this.canvas);
-    Object.assign(this, { x: 0, y: 0, kx: 1, ky: 1, width: 0, height: 0, drawn: 0, hovered: null, pointers: new Map() });
+    Object.assign(this, { x: 0, y: 0, kx: 1, ky: 1, width: 0, height: 0, drawn: 0, hovered: null,
+        pointers: new Map() });
     stages.add(this);
     new ResizeObserver(() => this.resized()).observe(host);
     this.listen();
@@ -93,9 +95,10 @@ export class Stage {
     if (this.width === 0) return;
     const begun = performance.now(), ratio = devicePixelRatio || 1;
     const wide = Math.round(this.width * ratio), high = Math.round(this.height * ratio);
-    if (this.canvas.width !== wide || this.canvas.height !== high) Object.assign(this.canvas, { width: wide, height: high });
+    if (this.canvas.width !== wide || this.canvas.height !== high)
+      Object.assign(this.canvas, { width: wide, height: high });
     const context = this.canvas.getContext("2d");
-    colours = null;
+    colours.clear();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     context.font = "12px system-ui, sans-serif";
@@ -126,7 +129,8 @@ export class Stage {
   }
   hit(event) {
     const box = this.canvas.getBoundingClientRect();
-    return this.options.hit?.(this.x + (event.clientX - box.left) / this.kx, this.y + (event.clientY - box.top) / this.ky, this) ?? null;
+    return this.options.hit?.(this.x + (event.clientX - box.left) / this.kx,
+        this.y + (event.clientY - box.top) / this.ky, this) ?? null;
   }
 
   listen() {
@@ -136,7 +140,8 @@ export class Stage {
       if (this.options.moves === "none") return;
       event.preventDefault();
       const box = canvas.getBoundingClientRect();
-      this.zoom(Math.exp(-event.deltaY * (event.deltaMode === 1 ? 0.05 : 0.0016)), event.clientX - box.left, event.clientY - box.top);
+      this.zoom(Math.exp(-event.deltaY * (event.deltaMode === 1 ? 0.05 : 0.0016)), event.clientX - box.left,
+          event.clientY - box.top);
     }, { passive: false });
     canvas.addEventListener("pointerdown", event => {
       pointers.set(event.pointerId, place(event));
@@ -159,7 +164,8 @@ export class Stage {
     if (pointers.size === 2) {
       const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
       const apart = (a, b) => Math.hypot(a.x - b.x, a.y - b.y) + 1, box = this.canvas.getBoundingClientRect();
-      this.zoom(apart(now, other) / apart(before, other), (now.x + other.x) / 2 - box.left, (now.y + other.y) / 2 - box.top);
+      this.zoom(apart(now, other) / apart(before, other), (now.x + other.x) / 2 - box.left,
+          (now.y + other.y) / 2 - box.top);
     } else if (this.travelled >= 5) {
       this.pan(now.x - before.x, now.y - before.y);
     }

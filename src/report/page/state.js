@@ -23,7 +23,8 @@ export function select(selection) {
       else for (const i of of ?? []) if (i >= 0 && i < count) all[i] = 1;
       return all;
     };
-    selection = { ...selection, nodes: mask(play.count, selection.nodes), steps: mask(play.plan?.count ?? 0, selection.steps) };
+    selection = { ...selection, nodes: mask(play.count, selection.nodes),
+        steps: mask(play.plan?.count ?? 0, selection.steps) };
   }
   state.selection = selection;
   changed("selection");
@@ -31,14 +32,16 @@ export function select(selection) {
 
 export function selectNode(node, reveal = true) {
   const step = state.play.plan?.stepOf[node] ?? -1;
-  select({ kind: "node", title: state.play.title(node), node, nodes: [node], steps: [step], reveal: reveal ? node : undefined });
+  select({ kind: "node", title: state.play.title(node), node, nodes: [node], steps: [step],
+      reveal: reveal ? node : undefined });
 }
 
 export function selectStep(step) {
   const { play } = state, node = play.plan.nodeOf[step];
   const nodes = [];
   play.plan.stepOf.forEach((each, i) => each === step && nodes.push(i));
-  select({ kind: "step", title: `Step ${step}: ${play.plan.op[step]}`, step, nodes, steps: [step], reveal: node >= 0 ? node : undefined });
+  select({ kind: "step", title: `Step ${step}: ${play.plan.op[step]}`, step, nodes, steps: [step],
+      reveal: node >= 0 ? node : undefined });
 }
 
 export function selectLine(file, line) {
@@ -50,8 +53,10 @@ export function selectLine(file, line) {
 
 export function selectModule(path, backward = null) {
   const { play } = state;
-  const inside = each => each === path || each.startsWith(path + ".") || (path.startsWith("/") && each.startsWith(path + "/"));
+  const inside = each => each === path || each.startsWith(path + ".") ||
+      (path.startsWith("/") && each.startsWith(path + "/"));
   const on = play.sites.map(site => inside(site.path));
-  select({ kind: "module", title: path, path, nodes: i => on[play.site[i]] && (backward === null || play.isBackward(i) === backward),
+  select({ kind: "module", title: path, path,
+      nodes: i => on[play.site[i]] && (backward === null || play.isBackward(i) === backward),
     steps: i => on[play.plan.site[i]] || inside(play.plan.module[i]) });
 }

@@ -4,7 +4,8 @@ import { Stage, colour, fitted, seriesColour } from "./stage.js";
 import { select, selectModule, selectNode, selectStep, state } from "./state.js";
 
 const rowHeight = 22;
-const groupings = { module: "by module and line", layers: "by module, layers together", op: "by op", order: "in order" };
+const groupings = { module: "by module and line", layers: "by module, layers together", op: "by op",
+    order: "in order" };
 
 export class TimeView {
   constructor(host) {
@@ -13,13 +14,15 @@ export class TimeView {
     this.grouping = "module";
     this.bar = el("div", { class: "bar" });
     this.place = el("div", { class: "stage", style: { "min-height": "200px" } });
-    this.below = el("div", { class: "pad scroll", style: { "max-height": "48%", display: "flex", "flex-wrap": "wrap", gap: "26px" } });
+    this.below = el("div", { class: "pad scroll",
+        style: { "max-height": "48%", display: "flex", "flex-wrap": "wrap", gap: "26px" } });
     host.append(this.bar, this.place, this.below);
     this.use();
     this.stage = new Stage(this.place, {
       label: "Flame graph of the time of steps. The same numbers are in the tables below.", moves: "x", scrolls: true,
       bounds: () => ({ x: 0, y: 0, width: this.plan.total, height: 0 }),
-      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage), tip: flame => this.tipOf(flame),
+      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage),
+          tip: flame => this.tipOf(flame),
       click: flame => this.clicked(flame),
     });
     this.stage.ky = 1;
@@ -34,7 +37,8 @@ export class TimeView {
   use() {
     const measured = this.plan.plays > 0;
     this.bar.replaceChildren(
-      el("span", {}, el("b", {}, secondsText(this.plan.total)), measured ? ` a play, the mean of ${this.plan.plays} measured`
+      el("span", {}, el("b", {}, secondsText(this.plan.total)),
+          measured ? ` a play, the mean of ${this.plan.plays} measured`
         : " a play, predicted from arithmetic and bytes (--plays 5 measures)", `, ${this.plan.count} steps`),
       choice("Flames", Object.entries(groupings), this.grouping, grouping => {
         this.grouping = grouping;
@@ -52,7 +56,8 @@ export class TimeView {
     const words = module.startsWith("/") ? module.split("/").slice(1) : module ? module.split(".") : ["(no module)"];
     const node = plan.nodeOf[step];
     if (this.grouping === "layers") words.forEach((word, i) => /^\d+$/.test(word) && (words[i] = "0, 1, …"));
-    if (this.grouping !== "order" && play.loss >= 0) words.unshift(node >= 0 && play.isBackward(node) ? "backward" : "forward");
+    if (this.grouping !== "order" && play.loss >= 0) words.unshift(node >= 0 && play.isBackward(node) ? "backward"
+        : "forward");
     return [...words, ...(site.line > 0 ? [`line ${site.line}`] : []), plan.op[step]];
   }
   /// Makes the flames: equal words of neighbours, or of all steps, are one.
@@ -86,11 +91,12 @@ export class TimeView {
 
   draw(context, stage) {
     const { selection } = state;
+    const coloured = this.grouping !== "op" && this.grouping !== "order" && this.play.loss >= 0 ? 1 : 0;  // the depth
     const look = (flame, hue) => {
       for (const kid of flame.kids) {
         const x = stage.toX(kid.start), w = kid.seconds * stage.kx, y = stage.toY(kid.depth * rowHeight);
         if (x > stage.width || x + w < 0 || w < 0.3) continue;
-        const index = kid.depth <= (this.grouping !== "op" && this.grouping !== "order" && this.play.loss >= 0 ? 1 : 0) ? hash(kid.name) : hue;
+        const index = kid.depth <= coloured ? hash(kid.name) : hue;
         const on = !selection?.steps || kid.steps.some(step => selection.steps[step]);
         context.globalAlpha = on ? 1 : 0.25;
         context.fillStyle = selection?.steps && on ? colour("mark") : seriesColour(index);
@@ -99,7 +105,8 @@ export class TimeView {
           context.fillStyle = document.documentElement.dataset.theme === "dark" ? "#10131a" : "#fff";
           context.textAlign = "left";
           const from = Math.max(x, 0);
-          context.fillText(fitted(context, `${shown(kid.name)}  ${percent(kid.seconds / this.plan.total)}`, x + w - from - 8), from + 4, y + rowHeight / 2 - 1);
+          context.fillText(fitted(context, `${shown(kid.name)}  ${percent(kid.seconds / this.plan.total)}`,
+              x + w - from - 8), from + 4, y + rowHeight / 2 - 1);
         }
         context.globalAlpha = 1;
         look(kid, index);
@@ -115,8 +122,10 @@ export class TimeView {
   }
   tipOf(flame) {
     const { plan } = this, sum = key => flame.steps.reduce((all, step) => all + (plan[key][step] ?? 0), 0);
-    const rates = [sum("flops") > 0 ? `${(sum("flops") / flame.seconds / 1e9).toFixed(1)} GFLOP/s` : "", `${(sum("bytes") / flame.seconds / 1e9).toFixed(1)} GB/s`];
-    return `${shown(flame.name)}\n${secondsText(flame.seconds)}, ${percent(flame.seconds / plan.total)}, ${flame.steps.length} steps\n${rates.filter(Boolean).join(", ")}`;
+    const rates = [sum("flops") > 0 ? `${(sum("flops") / flame.seconds / 1e9).toFixed(1)} GFLOP/s` : "",
+        `${(sum("bytes") / flame.seconds / 1e9).toFixed(1)} GB/s`];
+    return `${shown(flame.name)}\n${secondsText(flame.seconds)}, ${percent(flame.seconds / plan.total)}, ` +
+      `${flame.steps.length} steps\n${rates.filter(Boolean).join(", ")}`;
   }
   clicked(flame) {
     if (!flame) return select(null);
@@ -130,7 +139,8 @@ export class TimeView {
     const rows = nameOf => {
       const found = new Map();
       for (let step = 0; step < plan.count; ++step) {
-        const name = nameOf(step), each = found.get(name) ?? found.set(name, { name, seconds: 0, steps: [], flops: 0, bytes: 0 }).get(name);
+        const name = nameOf(step), fresh = { name, seconds: 0, steps: [], flops: 0, bytes: 0 };
+        const each = found.get(name) ?? found.set(name, fresh).get(name);
         each.seconds += plan.seconds[step];
         each.steps.push(step);
         each.flops += plan.flops[step] ?? 0;
@@ -138,16 +148,22 @@ export class TimeView {
       }
       return [...found.values()].sort((a, b) => b.seconds - a.seconds).slice(0, 40);
     };
-    const times = (heading, all, go) => el("div", {}, el("h2", {}, heading), table([heading.slice(3), "time|n", "share|n", "calls|n", "GFLOP/s|n", "GB/s|n"],
+    const times = (heading, all, go) =>
+        el("div", {}, el("h2", {}, heading),
+        table([heading.slice(3), "time|n", "share|n", "calls|n", "GFLOP/s|n", "GB/s|n"],
       all.map(each => [each.name, secondsText(each.seconds), percent(each.seconds / plan.total), each.steps.length,
-        each.flops > 0 ? (each.flops / each.seconds / 1e9).toFixed(1) : "", each.bytes > 0 ? (each.bytes / each.seconds / 1e9).toFixed(1) : ""]), i => go(all[i])));
+        each.flops > 0 ? (each.flops / each.seconds / 1e9).toFixed(1) : "",
+            each.bytes > 0 ? (each.bytes / each.seconds / 1e9).toFixed(1) : ""]), i => go(all[i])));
     const ops = rows(step => plan.op[step]), modules = rows(step => plan.module[step] || "(no module)");
-    const pick = each => select({ kind: "flame", title: each.name, nodes: node => each.steps.includes(plan.stepOf[node]), steps: each.steps });
+    const pick = each => select({ kind: "flame", title: each.name,
+        nodes: node => each.steps.includes(plan.stepOf[node]), steps: each.steps });
     const misses = plan.fusions.filter(each => each.miss), applied = new Map();
     for (const { rule, miss } of plan.fusions) if (!miss) applied.set(rule, (applied.get(rule) ?? 0) + 1);
-    this.below.replaceChildren(times("By op", ops, pick), times("By module", modules, each => each.name === "(no module)" ? pick(each) : selectModule(each.name)),
+    this.below.replaceChildren(times("By op", ops, pick),
+        times("By module", modules, each => each.name === "(no module)" ? pick(each) : selectModule(each.name)),
       el("div", {}, el("h2", {}, "Fused"), table(["rule", "times|n"], [...applied])),
-      misses.length > 0 ? el("div", {}, el("h2", {}, "Nearly fused"), table(["rule", "call", "why not"], misses.map(each => [each.rule, each.place, each.miss]),
+      misses.length > 0 ? el("div", {}, el("h2", {}, "Nearly fused"),
+          table(["rule", "call", "why not"], misses.map(each => [each.rule, each.place, each.miss]),
         i => misses[i].node >= 0 && misses[i].node < play.count && selectNode(misses[i].node))) : "");
   }
 }

@@ -3,7 +3,8 @@
 /// A box of the tree. `members` are the equal layers of a fold, of which one, `shownMember`, is visible.
 class Box {
   constructor(parent, name, path, backward) {
-    Object.assign(this, { parent, name, path, backward, kids: new Map(), ops: [], open: false, members: null, shownMember: 0 });
+    Object.assign(this, { parent, name, path, backward, kids: new Map(), ops: [], open: false, members: null,
+        shownMember: 0 });
     this.depth = parent ? parent.depth + 1 : 0;
   }
   kid(name, path) {
@@ -94,8 +95,10 @@ export class Tree {
       for (const kid of box.kids.values()) look(kid);
     };
     look(this.root);
-    let visible = shown.length + [this.root, ...this.root.kids.values()].reduce((sum, box) => sum + (box.open ? box.ops.length : 0), 0);
-    for (let box; (box = shown.sort((a, b) => sizeOf(a) - sizeOf(b)).find(each => !each.members && sizeOf(each) > 0));) {
+    const open = [this.root, ...this.root.kids.values()].filter(box => box.open);
+    let visible = shown.length + open.reduce((sum, box) => sum + box.ops.length, 0);
+    const next = () => shown.sort((a, b) => sizeOf(a) - sizeOf(b)).find(each => !each.members && sizeOf(each) > 0);
+    for (let box = next(); box; box = next()) {
       visible += sizeOf(box) - 1;
       if (visible > most) return;
       box.open = true;
@@ -121,7 +124,8 @@ export class Tree {
     return this.itemsOf(this.root, null);
   }
   itemsOf(box, container) {
-    const item = { id: this.made++, box, container, items: [], first: box.first, depth: container ? container.depth + 1 : 0, backward: box.backward };
+    const item = { id: this.made++, box, container, items: [], first: box.first,
+        depth: container ? container.depth + 1 : 0, backward: box.backward };
     const shownBox = box.members && box.open ? box.members[box.shownMember] : box;
     if (!box.open) {
       this.represent(box, item);
@@ -131,12 +135,14 @@ export class Tree {
     if (box.members) this.ports.add(item);
     for (const node of shownBox.ops) item.items.push(this.opItem(node, item, ""));
     for (const kid of shownBox.kids.values())
-      item.items.push(kid.count === 1 && kid.ops.length === 1 ? this.opItem(kid.ops[0], item, kid.name) : this.itemsOf(kid, item));
+      item.items.push(kid.count === 1 && kid.ops.length === 1 ? this.opItem(kid.ops[0], item, kid.name)
+          : this.itemsOf(kid, item));
     item.items.sort((a, b) => a.first - b.first);
     return item;
   }
   opItem(node, container, module) {
-    return (this.itemOf[node] = { id: this.made++, node, module, container, first: node, depth: container.depth + 1, backward: container.backward });
+    return (this.itemOf[node] = { id: this.made++, node, module, container, first: node, depth: container.depth + 1,
+        backward: container.backward });
   }
   represent(box, item) {
     for (const node of box.ops) this.itemOf[node] = item;
