@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds Debian packages from the committed files: xtape, xtape-models, libxtape0 and libxtape-dev. With --try, also
-# installs them in a new Debian, and trains and compiles there (as root, by debootstrap and chroot).
+# Builds Debian packages from the committed files: xtape, xtape-models, libxtape0, libxtape-dev and python3-xtape. With
+# --try, also installs them in a new Debian, and trains and compiles there (as root, by debootstrap and chroot).
 #
 # usage: bash packaging/debian.sh OUT [--try]
 set -euo pipefail

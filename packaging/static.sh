@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds one program without shared libraries, and packs it with its models, so that it runs on every Linux:
-#   xtape-VERSION-linux-PROCESSOR.tar.xz   bin/xtape, share/xtape/models, share/doc/xtape
+#   xtape-VERSION-linux-PROCESSOR.tar.xz   bin/xtape, and in share: models, licences, manual page, completion of shells
 # With --try, also unpacks it in a folder with nothing but busybox, and uses it there (as root, by chroot).
 #
 # usage: bash packaging/static.sh OUT [--try]
@@ -21,6 +21,15 @@ rm -rf "$root"
 mkdir -p "$root/bin" "$root/share/xtape" "$root/share/doc/xtape/libraries"
 strip -o "$root/bin/xtape" $work/src/cli/xtape
 cp -r models "$root/share/xtape/models"
+while read -r shell file; do
+  mkdir -p "$(dirname "$root/share/$file")"
+  "$root/bin/xtape" completion "$shell" >"$root/share/$file"
+done <<'FILES'
+bash bash-completion/completions/xtape.bash
+zsh zsh/site-functions/_xtape
+fish fish/vendor_completions.d/xtape.fish
+man man/man1/xtape.1
+FILES
 cp README.md LICENSE "$root/share/doc/xtape"
 # The licences of what the program contains.
 for package in libpcre2-dev libutf8proc-dev libpng-dev libjpeg62-turbo-dev zlib1g-dev nlohmann-json3-dev libxsimd-dev \

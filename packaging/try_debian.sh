@@ -9,7 +9,7 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 debootstrap --variant=minbase bookworm "$root" >/dev/null
-cp "$packages"/*.deb "$source/tests/install/core_program.cpp" "$root/tmp"
+cp "$packages"/*.deb "$source/tests/install/core_program.cpp" "$source/examples/languages/train.py" "$root/tmp"
 inside() { # runs the script of standard input in the new Debian
   unshare -m sh -c "mount -t proc proc '$root/proc' && exec chroot '$root' /bin/bash -e -o pipefail"
 }
@@ -27,11 +27,12 @@ xtape train shakespeare_char --set data.text=text.txt --set steps=40 --set sched
 xtape generate run --prompt "the quick" --tokens 20 --temperature 0
 S
 inside <<'S' >/dev/null
-apt-get install -y -qq --no-install-recommends /tmp/libxtape-dev_*.deb g++ pkg-config
+apt-get install -y -qq --no-install-recommends /tmp/libxtape-dev_*.deb /tmp/python3-xtape_*.deb g++ pkg-config
 S
 inside <<'S'
 cd /tmp
 g++ -std=c++17 -O1 core_program.cpp $(pkg-config --cflags --libs xtape-core) -o core_program
 ./core_program
+python3 train.py
 S
-echo "a program was compiled with libxtape-dev"
+echo "a program was compiled with libxtape-dev, and Python used the library"
