@@ -53,14 +53,19 @@ class Used {
   std::unique_lock<std::recursive_mutex> lock_;
 };
 
-/// The object of a handle of kind T, locked. A function with several handles takes them in the order model, tape,
-/// store, array, so that no two calls wait for each other. Throws HandleError if the handle has another kind.
+/// The object of a handle of kind T, not locked. Throws HandleError if the handle has another kind.
 template <class T>
-Used<T> use(const void* handle, const char* argument) {
+std::shared_ptr<T> found(const void* handle, const char* argument) {
   const std::shared_ptr<Object> object = object_of(handle, argument);
   std::shared_ptr<T> typed = std::dynamic_pointer_cast<T>(object);
   if (!typed) refuse_kind(*object, argument, T::word);
-  return Used<T>(std::move(typed));
+  return typed;
+}
+/// The same, locked. A function with several handles locks them in the order tape, store, array, so that no two calls
+/// wait for each other.
+template <class T>
+Used<T> use(const void* handle, const char* argument) {
+  return Used<T>(found<T>(handle, argument));
 }
 
 /// Writes a new handle to an argument of type xtape_array**, xtape_tape** …

@@ -224,14 +224,14 @@ xtape_status xtape_model_open(const char* source, const char* options, xtape_mod
 xtape_status xtape_weights(const xtape_model* model, xtape_store** weights) noexcept {
   return guarded("xtape_weights", [&] {
     require(weights, "weights");
-    give(weights, std::make_shared<StoreObject>(use<ModelObject>(model, "model")->weights()));
+    give(weights, std::make_shared<StoreObject>(found<ModelObject>(model, "model")->weights()));
   });
 }
 
 xtape_status xtape_model_inputs(const xtape_model* model, xtape_tape* tape, const char* function, const char* sizes,
                                 xtape_var* inputs, size_t capacity, size_t* count) noexcept {
   return guarded("xtape_model_inputs", [&] {
-    const Used<ModelObject> object = use<ModelObject>(model, "model");
+    const std::shared_ptr<const ModelObject> object = found<ModelObject>(model, "model");
     const Used<TapeObject> on = use<TapeObject>(tape, "tape");
     xtape::NamedSizes given;
     for (const auto& [name, size] : json_object(sizes, "sizes").entries())
@@ -245,7 +245,7 @@ xtape_status xtape_model_record(const xtape_model* model, xtape_tape* tape, cons
                                 const xtape_var* inputs, size_t input_count, xtape_var* results, size_t capacity,
                                 size_t* count) noexcept {
   return guarded("xtape_model_record", [&] {
-    const Used<ModelObject> object = use<ModelObject>(model, "model");
+    const std::shared_ptr<const ModelObject> object = found<ModelObject>(model, "model");
     const Used<TapeObject> on = use<TapeObject>(tape, "tape");
     const std::string name = function == nullptr ? "" : text_of(function, "function");
     on->record([&] { return object->record(on->tape, name, on->vars(inputs, input_count, "inputs")); }, results,

@@ -15,6 +15,7 @@ class ModelObject : public Object {
  public:
   static constexpr const char* word = "a model";
   ModelObject() : Object(word) {}
+  // Constant functions are safe in several threads at once, so they need no lock.
   virtual Store weights() const = 0;
   virtual Vars inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const = 0;
   virtual Vars record(Tape& tape, const std::string& function, const Vars& inputs) const = 0;

@@ -1,7 +1,9 @@
 // Models from ONNX files, and tapes as ONNX files.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "c/models.hpp"
+#include "xtape/compiled.hpp"
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"
 #endif
@@ -35,25 +37,22 @@ class OnnxObject : public ModelObject {
 
   Store play(const std::string& function, const NamedArrays& arrays, Mode mode) override {
     check(function);
-    Tape tape(mode);
-    Vars inputs;
-    std::vector<Feed> feeds;
-    for (const OnnxValue& input : model_.inputs()) {
-      const ArrayView& values = arrays.at(input.name);
-      inputs.push_back(tape.input(input.name, values.shape(), values.dtype()));
-      feeds.emplace_back(inputs.back(), values);
-    }
-    const Vars outputs = model_.record(tape, inputs);
-    Player player(tape, outputs, player_);
-    player.play(feeds);
+    std::vector<ArrayView> values;
+    for (const OnnxValue& input : model_.inputs()) values.push_back(arrays.at(input.name));
+    if (values.empty()) throw Error("the model has no inputs: record it on a tape");
+    const auto [place, fresh] = compiled_.try_emplace(
+        mode, [this](const Vars& inputs) { return model_.record(inputs[0].tape(), inputs); }, player_, Tape(mode));
+    place->second.set_step(0);
+    const std::vector<ArrayView> outputs = place->second(values);
     Store results;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      results.add(model_.outputs()[i].name, Array(player.view(outputs[i])));
+    for (std::size_t i = 0; i < outputs.size(); ++i) results.add(model_.outputs()[i].name, Array(outputs[i]));
     return results;
   }
 
   void load_weights(const std::string& path) override {
     const Store arrays = load_arrays(path);
+    for (const auto& [name, weight] : model_.weights())
+      if (!arrays.has(name)) throw FileError("'" + path + "' has no array '" + name + "'");
     for (const auto& [name, array] : arrays) {
       const Array& weight = model_.weights().at(name);
       if (weight.shape() != array.shape() || weight.dtype() != array.dtype())
@@ -102,6 +101,7 @@ class OnnxObject : public ModelObject {
   OnnxModel model_;
   std::string path_;
   PlayerOptions player_;
+  std::map<Mode, Compiled> compiled_;
 };
 }  // namespace
 

@@ -76,7 +76,8 @@ ArrayObject::ArrayObject(const ArrayView& the_view, std::shared_ptr<void> the_ow
 Array ArrayObject::as_weight() const {
   const xtape_view elements = described(view);
   if (!writable) throw Error("the array is read-only: xtape_array_new makes a copy that can be written");
-  if (!view.layout().contiguous() || reinterpret_cast<std::uintptr_t>(elements.data) % 64 != 0)
+  const std::size_t alignment = is_block(view.dtype()) ? 1 : 64;
+  if (!view.layout().contiguous() || reinterpret_cast<std::uintptr_t>(elements.data) % alignment != 0)
     throw Error("the array has gaps, or is not aligned to 64 bytes: xtape_array_new makes a copy that can be stored");
   if (elements.data == nullptr) return {view.dtype(), view.shape()};
   const std::shared_ptr<std::byte> memory(owner, static_cast<std::byte*>(elements.data));

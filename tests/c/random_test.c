@@ -12,7 +12,7 @@ enum { kept = 12, var_count = 24 };
 static void* handles[kept];
 static xtape_var values[var_count];
 static float elements[64];
-static int64_t sizes[12];
+static int64_t all_sizes[4][12];
 
 static void* any_handle(void) {
   static int nothing;
@@ -24,9 +24,13 @@ static xtape_var any_var(void) {
     return (xtape_var){(uint32_t)draw(4), (uint32_t)draw(4), (int32_t)draw(9) - 4, (int32_t)draw(3) - 1};
   return values[draw(var_count)];
 }
+/* The last four shapes stay as they are. */
 static const int64_t* any_shape(int32_t* rank) {
+  static size_t next = 0;
+  int64_t* sizes = all_sizes[next++ % LENGTH(all_sizes)];
   *rank = draw(15) == 0 ? (int32_t)draw(14) - 2 : (int32_t)draw(3);
-  for (size_t i = 0; i < LENGTH(sizes); ++i) sizes[i] = draw(30) == 0 ? (int64_t)draw(UINT64_MAX) : (int64_t)draw(4);
+  for (size_t i = 0; i < LENGTH(all_sizes[0]); ++i)
+    sizes[i] = draw(30) == 0 ? (int64_t)draw(UINT64_MAX) : (int64_t)draw(4);
   return draw(30) == 0 ? NULL : sizes;
 }
 static const char* any_text(void) {
@@ -53,7 +57,8 @@ static xtape_view any_view(void) {
   int32_t rank;
   const int64_t* shape = any_shape(&rank);
   int64_t count = 1;
-  for (int32_t i = 0; i < rank && i < XTAPE_MAX_RANK; ++i) count = sizes[i] < 0 || sizes[i] > 4 ? 65 : count * sizes[i];
+  for (int32_t i = 0; shape != NULL && i < rank && i < XTAPE_MAX_RANK; ++i)
+    count = shape[i] < 0 || shape[i] > 4 ? 65 : count * shape[i];
   const int fits = count <= 64 && rank >= 0 && rank <= XTAPE_MAX_RANK && shape != NULL;
   const xtape_dtype dtype = draw(4) == 0 ? (xtape_dtype)draw(15) - 1 : XTAPE_FLOAT32;
   const int wide = dtype == XTAPE_FLOAT64 || dtype == XTAPE_INT64 || dtype > XTAPE_BOOL;
