@@ -11,7 +11,7 @@ case "${1:-}" in address | thread) kind=$1; shift ;; esac
 build=build-$kind
 bash scripts/build_sanitized.sh "$kind" src/cli/xtape
 
-# Some suites do not run here: "install" and "docs" build external programs without sanitizers against the library;
+# Some suites do not run here: "install", "docs", "abi" and "languages" build external programs without sanitizers against the library;
 # "faults" replaces functions of the C library, as the sanitizers also do; "limits" limits the address space, of which
 # sanitizers take terabytes; "distributed" uses Open MPI, which leaks memory; those of the group "sources" run nothing
 # of the library. The first line printed has the suites, the second what they need.
@@ -20,7 +20,7 @@ import json, os, subprocess, sys
 build, *wanted = sys.argv[1:]
 tests, targets = (json.loads(subprocess.check_output(["meson", "introspect", what, build])) for what in ("--tests", "--targets"))
 if not wanted:
-    left_out = "distributed", "docs", "faults", "install", "limits"
+    left_out = "abi", "distributed", "docs", "faults", "install", "languages", "limits"
     wanted = [test["name"] for test in tests if test["name"] not in left_out and "xtape:sources" not in test["suite"]]
 files = {target["id"]: os.path.relpath(target["filename"][0], os.path.abspath(build)) for target in targets}
 print(*wanted, sep=",")

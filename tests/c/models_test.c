@@ -147,6 +147,42 @@ static void onnx(void) {
   OK(xtape_release(store));
 }
 
+/* Gradients, Jacobians and Hessians are graphs that an ONNX file can have: written and read, they give the same. */
+static void derivatives_as_onnx(void) {
+  xtape_tape* tape = NULL;
+  OK(xtape_tape_new("{\"mode\": \"eval\"}", &tape));
+  xtape_var x, y, total, made[3];
+  OK(xtape_input(tape, "x", XTAPE_FLOAT32, 1, SHAPE(3), &x));
+  OK(xtape_op(tape, "tanh", &x, 1, NULL, &y, 1, NULL));
+  OK(xtape_op(tape, "mul", VARS(y, x), 2, NULL, &y, 1, NULL));
+  OK(xtape_op(tape, "sum", &y, 1, NULL, &total, 1, NULL));
+  OK(xtape_grad(tape, &total, 1, &x, 1, NULL, NULL, &made[0]));
+  OK(xtape_jacobian(tape, y, &x, 1, NULL, &made[1]));
+  OK(xtape_hessian(tape, total, x, NULL, &made[2]));
+  const char *names[] = {"gradient", "jacobian", "hessian"}, *input = "x", *path = work_path("derivatives.onnx");
+  const float data[] = {0.5F, -1, 2};
+  const xtape_view feed = floats(data, 1, SHAPE(3));
+  xtape_model* model = NULL;
+  xtape_store* results = NULL;
+  if (xtape_onnx_save(tape, path, names, made, 3, NULL) == XTAPE_OK && OK(xtape_model_open(path, NULL, &model)) &&
+      OK(xtape_model_play(model, NULL, NULL, &input, &feed, 1, &results))) {
+    for (size_t i = 0; i < LENGTH(names); ++i) {
+      xtape_array* array = NULL;
+      xtape_view view;
+      OK(xtape_store_get(results, names[i], &array));
+      OK(xtape_array_view(array, &view));
+      const double t = tanh(data[1]), slope = t + data[1] * (1 - t * t), bend = 2 * (1 - t * t) * (1 - data[1] * t);
+      NEAR(((float*)view.data)[i == 0 ? 1 : 4], i == 2 ? bend : slope);
+      OK(xtape_release(array));
+    }
+    OK(xtape_release(results));
+    OK(xtape_release(model));
+  } else {
+    CHECK(has(xtape_last_error(), "built without"));
+  }
+  OK(xtape_release(tape));
+}
+
 static int32_t stop_at_two(void* context, int64_t update, double loss) {
   CHECK(loss > 0 && update == *(int64_t*)context + 1);
   *(int64_t*)context = update;
@@ -208,5 +244,6 @@ void models_tests(void) {
   definitions();
   texts();
   onnx();
+  derivatives_as_onnx();
   runs();
 }
