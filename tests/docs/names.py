@@ -17,7 +17,7 @@ def options_of(program):
 
 def known_options(source, program):
     """The options in the program's help, in the scripts, in the examples and in the programs of the tests."""
-    texts = [file.read_text() for folder in ("examples", "scripts", "tests") for file in (source / folder).rglob("*")
+    texts = [file.read_text() for folder in ("examples", "packaging", "scripts", "tests") for file in (source / folder).rglob("*")
              if file.suffix in (".py", ".sh", ".cpp")]
     return FOREIGN | options_of(program) | {option for text in texts for option in OPTION.findall(text)}
 
