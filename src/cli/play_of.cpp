@@ -96,14 +96,6 @@ RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, cons
   return play_on(tape, arguments, arrays_among(wanted_by(tape.tape, tape.inputs), inputs, arguments.in));
 }
 
-std::vector<Feed> feeds_of(const RecordedPlay& play) {
-  std::vector<Feed> feeds;
-  for (const ValueId input : play.tape.inputs())
-    if (const Var var = play.tape.var(input); play.inputs.has(var.node().name))
-      feeds.emplace_back(var, *play.inputs.find(var.node().name));
-  return feeds;
-}
-
 void check_arguments(const PlayArguments& arguments, Kind kind) {
   const bool trains = kind == Kind::recipe || kind == Kind::run;
   const bool is_tape = kind == Kind::tape || kind == Kind::onnx;

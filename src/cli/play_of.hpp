@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "inspect/node_by_node.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/player.hpp"
 
@@ -40,8 +41,6 @@ RecordedPlay play_of(const PlayArguments& arguments, bool plays = true);
 RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool plays = true);
 /// Like play_of above, on arrays of `inputs`, which are the arrays of a file.
 RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, const Store& inputs);
-/// Returns feeds with the arrays of the play's inputs.
-std::vector<Feed> feeds_of(const RecordedPlay& play);
 /// Sets threads, precision, bits, seed and step from the arguments.
 void set_options(const PlayArguments& arguments, RecordedPlay& play);
 

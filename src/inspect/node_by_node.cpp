@@ -107,6 +107,14 @@ std::string label_of(const Program& program, ValueId id) {
   return program.label(id) + call + name + (id.output > 0 ? ", output " + std::to_string(id.output) : "");
 }
 
+std::vector<Feed> feeds_of(const RecordedPlay& play) {
+  std::vector<Feed> feeds;
+  for (const ValueId input : play.tape.inputs())
+    if (const Var var = play.tape.var(input); play.inputs.has(var.node().name))
+      feeds.emplace_back(var, *play.inputs.find(var.node().name));
+  return feeds;
+}
+
 std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values) {
   std::vector<Array> operands;
   for (const ValueId id : node.inputs) operands.push_back(values.at(id));

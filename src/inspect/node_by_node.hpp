@@ -93,6 +93,9 @@ Program with_open_bodies(const Program& program);
 /// If the value comes from a call that was recorded in place of a node with a body, the label is "#5 checkpoint: exp".
 std::string label_of(const Program& program, ValueId id);
 
+/// Returns feeds with the arrays of the play's inputs.
+std::vector<Feed> feeds_of(const RecordedPlay& play);
+
 /// Returns the operands of a node from `values`.
 std::vector<Array> operands_of(const Node& node, const NodeByNode::Values& values);
 

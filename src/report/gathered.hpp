@@ -63,4 +63,8 @@ Json short_number(double number);
 /// A range, a histogram and a small picture of an array.
 Json picture_of(const ArrayView& array);
 
+/// Returns the page: the files of src/report/page, which are compiled into the library, with `texts` in place of the
+/// words {{title}}, {{nonce}}, {{data}}.
+std::string filled_page(std::map<std::string, std::string> texts);
+
 }  // namespace xtape::report_data

@@ -3,17 +3,16 @@
 
 #include <zlib.h>
 
-#include <set>
-
 #include "base/files/durable.hpp"
 #include "base/files/encodings.hpp"
+#include "inspect/node_by_node.hpp"
 #include "report/gathered.hpp"
-#include "report/page.hpp"
 #include "tape/node_text.hpp"
 
 namespace xtape {
 
-using namespace report_data;
+using report_data::Sites;
+using report_data::Strings;
 
 struct Report::Data {
   Strings strings;
@@ -30,7 +29,7 @@ struct Report::Data {
   template <class More>
   void add(const std::string& name, const RecordedPlay& play, const NamedVars& outputs, const More& more) {
     Sites sites(strings);
-    Json json = {{"name", name}, {"graph", graph_of(play, outputs, strings, sites)}};
+    Json json = {{"name", name}, {"graph", report_data::graph_of(play, outputs, strings, sites)}};
     more(json, sites);
     json["sites"] = sites.rows();
     json["files"] = sites.files();
@@ -44,27 +43,19 @@ Report::Report(const std::string& title) : data_(new Data) {
 }
 
 namespace {
-std::vector<Feed> feeds_of(const RecordedPlay& play) {
-  std::vector<Feed> feeds;
-  for (const ValueId input : play.tape.inputs())
-    if (const Var var = play.tape.var(input); play.inputs.has(var.node().name))
-      feeds.emplace_back(var, *play.inputs.find(var.node().name));
-  return feeds;
-}
-
 /// The plan of the play, with measured times if there are plays to measure.
 Json planned(const RecordedPlay& play, std::size_t limit, std::int64_t plays, Strings& strings, Sites& sites) {
   PlayerOptions options = play.options;
   options.memory = limit;
   options.profile = plays > 0;
   const Executable executable = compile(play.tape, play.outputs, options);
-  if (plays == 0) return plan_of(executable.plan(), limit, strings, sites);
+  if (plays == 0) return report_data::plan_of(executable.plan(), limit, strings, sites);
   Player player(executable);
   const std::vector<Feed> feeds = feeds_of(play);
   player.play(feeds, play.step);
   player.forget_seconds();
   for (std::int64_t i = 0; i < plays; ++i) player.play(feeds, play.step);
-  return plan_of(player.plan(), limit, strings, sites, player.seconds(), plays);
+  return report_data::plan_of(player.plan(), limit, strings, sites, player.seconds(), plays);
 }
 }  // namespace
 
@@ -75,9 +66,9 @@ void Report::add(const std::string& name, const RecordedPlay& play, const PlayVi
     if (views.plan) json["plans"].push_back(planned(play, play.options.memory, views.plays, strings, sites));
     for (const std::size_t limit : views.limits)
       json["plans"].push_back(planned(play, limit, views.plays, strings, sites));
-    if (views.curve) json["curve"] = curve_of(play);
-    if (views.values) json["values"] = values_of(play, strings);
-    if (views.errors) json["errors"] = errors_of(play, strings);
+    if (views.curve) json["curve"] = report_data::curve_of(play);
+    if (views.values) json["values"] = report_data::values_of(play, strings);
+    if (views.errors) json["errors"] = report_data::errors_of(play, strings);
   });
 }
 
@@ -86,17 +77,17 @@ void Report::add(const std::string& name, const Capsule& capsule, const Recorded
   data_->add(name, whole != nullptr ? *whole : cut, whole != nullptr ? NamedVars() : capsule.outputs,
              [&](Json& json, Sites&) {
                json["plans"] = Json::array();
-               json["failure"] = failure_of(capsule);
+               json["failure"] = report_data::failure_of(capsule);
                json["failure"]["whole"] = whole != nullptr;
              });
 }
 
 void Report::add_run(const std::string& directory) {
-  data_->page["runs"].push_back(run_of(directory));
+  data_->page["runs"].push_back(report_data::run_of(directory));
 }
 
 void Report::add(const std::string& name, const std::vector<Attention>& attention) {
-  for (const Attention& each : attention) data_->page["attention"].push_back(attention_of(name, each));
+  for (const Attention& each : attention) data_->page["attention"].push_back(report_data::attention_of(name, each));
 }
 
 void Report::note(const std::string& sentence) {
@@ -141,9 +132,9 @@ std::string Report::html() const {
   if (data_->tapes.size() == 2) page["difference"] = first_difference(data_->tapes[0], data_->tapes[1]);
   const std::string text = page.dump(-1, ' ', false, Json::error_handler_t::replace);
   // base64 has no character that ends a script, whatever the data are.
-  return filled_page({{"title", in_html(page["title"].get<std::string>())},
-                      {"nonce", digest_of({text})},
-                      {"data", to_base64(compressed(text))}});
+  return report_data::filled_page({{"title", in_html(page["title"].get<std::string>())},
+                                   {"nonce", digest_of({text})},
+                                   {"data", to_base64(compressed(text))}});
 }
 
 void Report::save(const std::string& path) const {

@@ -96,8 +96,10 @@ export class GraphView {
     const weights = [];
     for (let i = 0; i < inputs.length; i += 2)
       if (play.op[inputs[i]] === "parameter") weights.push(inputs[i]);
-    for (const weight of weights.slice(0, 2))
-      lines.push(shown(`${play.label[weight].split(".").pop()} ${shortType(play.types[weight][0]).replace("f32 ", "")}`));
+    for (const weight of weights.slice(0, 2)) {
+      const type = shortType(play.types[weight][0]).replace("f32 ", "");
+      lines.push(shown(play.label[weight].split(".").pop()) + " " + type);
+    }
     if (play.outputs.has(node)) lines.push("→ " + shown(play.outputs.get(node)).slice(0, 28));
     return lines;
   }

@@ -2,7 +2,7 @@
 import { choice, el, numberText, shown, shownLines, table } from "./dom.js";
 import { Chart } from "./chart.js";
 import { Stage, colour, seriesColour, shadeText } from "./stage.js";
-import { state } from "./state.js";
+import { selectModule, state } from "./state.js";
 
 /// Metrics that stand in one chart: those of updates and of evaluations.
 const chartOf = key => key.replace(/^validation_/, "").replace(/ on .*/, "");
@@ -129,7 +129,7 @@ class Statistics {
     this.stage = new Stage(this.host, { label: "Statistics of modules over the updates", moves: "none",
       bounds: stage => ({ x: 0, y: 0, width: stage.width, height: stage.height }),
       draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage),
-          tip: cell => cell.text });
+      tip: cell => cell.text, click: cell => cell && state.play && selectModule(cell.module) });
     this.size();
   }
   size() {
@@ -167,6 +167,7 @@ class Statistics {
     const i = Math.floor((px - this.left) / ((stage.width - this.left) / steps.length)),
         line = this.rows[Math.floor(py / 16)];
     if (!line || i < 0 || i >= steps.length) return null;
-    return { text: `${line[0]}\nupdate ${steps[i]}: ${line[1][i] === null ? "not finite" : numberText(line[1][i])}` };
+    const value = line[1][i] === null ? "not finite" : numberText(line[1][i]);
+    return { module: line[0], text: `${line[0]}\nupdate ${steps[i]}: ${value}` };
   }
 }
