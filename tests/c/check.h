@@ -1,4 +1,4 @@
-/* Checks of the tests of the C interface. A case is a function; its checks count one by one. */
+/* Checks of the tests of the C interface. Each place of a check counts once, however often it is evaluated. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -10,7 +10,6 @@
 
 #include "xtape.h"
 
-extern int checks_passed, checks_failed;
 int check_that(int holds, const char* what, const char* file, int line);
 /* Whether the call gave this status and, unless it is XTAPE_OK, an error whose text contains `words`. */
 int check_status(xtape_status got, xtape_status wanted, const char* words, const char* call, const char* file,
