@@ -143,6 +143,7 @@ def check_errors():
     holds("a definition is not played", "has no inputs to play" in play("report", "gpt2", "--values", code=2))
     holds("an unknown name is refused", "gtp2" in play("report", "gtp2", code=2))
     holds("--watch needs runs", "--watch needs runs" in play("report", "hostile", "--watch", code=2))
+    holds("options have an effect", "no input of this page takes --in" in play("report", "gpt2", "--in", "x", code=2))
     holds("sizes have units", "MiB" in play("report", "gpt2", "--memory", "12", code=2))
 
 

@@ -125,11 +125,41 @@ void add_run(const ReportArguments& arguments, const PlayArguments& of, Report& 
   page.add(arguments.source, as_wrong_input([&] { return run.attention(arguments.source, arguments.target); }));
 }
 
-void add(const CLI::App& command, const ReportArguments& arguments, const std::string& what, Report& page) {
+/// Returns the kind of an input. A name that is none of a recipe is that of a definition.
+Kind kind_of_input(const std::string& what) {
+  const bool is_name = !path_exists(what) && recipe_file(what).empty() && what.find('/') == std::string::npos;
+  return is_name ? Kind::definition : kind_of(what);
+}
+
+/// Throws WrongInput if there is an option that no input takes.
+void check_options(const ReportArguments& arguments) {
+  std::vector<Kind> kinds;
+  for (const std::string& each : arguments.what) kinds.push_back(kind_of_input(each));
+  const auto check = [&](bool given, const char* option, std::initializer_list<Kind> takers) {
+    const bool taken = std::ranges::any_of(
+        kinds, [&](Kind kind) { return std::find(takers.begin(), takers.end(), kind) != takers.end(); });
+    if (given && !taken) throw WrongInput(std::string("no input of this page takes ") + option);
+  };
+  check(!arguments.play.set.empty(), "--set", {Kind::recipe, Kind::run, Kind::definition});
+  check(!arguments.play.in.empty(), "--in", {Kind::tape, Kind::onnx});
+  check(!arguments.play.with.empty(), "--with", {Kind::definition, Kind::onnx});
+  check(!arguments.function.empty(), "--tape", {Kind::definition});
+  check(!arguments.source.empty() || arguments.target, "--source and --target", {Kind::run});
+}
+
+/// Returns the arguments of one input. Those that are for other inputs of the page are left out.
+PlayArguments arguments_of(const ReportArguments& arguments, const std::string& what, Kind kind) {
   PlayArguments of = arguments.play;
   of.what = what;
-  const bool is_name = !path_exists(what) && recipe_file(what).empty() && what.find('/') == std::string::npos;
-  const Kind kind = is_name ? Kind::definition : kind_of(what);
+  if (kind != Kind::recipe && kind != Kind::run) of.set.clear();
+  if (kind != Kind::tape && kind != Kind::onnx) of.in.clear();
+  if (kind != Kind::onnx) of.with.clear();
+  return of;
+}
+
+void add(const CLI::App& command, const ReportArguments& arguments, const std::string& what, Report& page) {
+  const Kind kind = kind_of_input(what);
+  const PlayArguments of = arguments_of(arguments, what, kind);
   switch (kind) {
     case Kind::definition:
       return add_definition(command, arguments, what, page);
@@ -142,7 +172,6 @@ void add(const CLI::App& command, const ReportArguments& arguments, const std::s
       return add_tape(arguments, of, page);
     case Kind::recipe:
     case Kind::play:
-      check_arguments(of, kind);
       return page.add(short_name(what), play_of(of), views_of(arguments));
     default:
       throw WrongInput(
@@ -185,6 +214,7 @@ void run(const CLI::App& command, const ReportArguments& arguments) {
     for (const std::string& each : arguments.what) title += (title.empty() ? "" : " and ") + short_name(each);
   Report page(title);
   as_wrong_input([&] {
+    check_options(arguments);
     for (const std::string& each : arguments.what) add(command, arguments, each, page);
   });
   page.save(arguments.out);
