@@ -22,6 +22,7 @@ SUITES = {
     "kernels": ["kernels-avx512", "ops", "player"],
     "ops": ["ops", "recording", "player", "rewrite"],
     "grad": ["grad", "ops", "recording"],
+    "svg": ["svg"],
     "player": ["player", "rewrite", "recording", "ops", "budgets"],
 }
 SLOWEST = 600  # the time limit of a suite in seconds: a fault may make it hang
