@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "base/system/process.hpp"
 #include "xtape/communicator.hpp"
 #include "xtape/error.hpp"
 
@@ -141,23 +142,8 @@ auto as_wrong_input(const Work& work) {
   }
 }
 
-/// From now on, SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag. A second SIGINT or SIGTERM ends the program at
-/// once.
-void catch_interrupt();
-bool interrupted();
 /// Flushes stdout, so that a reader gets the results so far. Throws Interrupted after a signal.
 void flush_results();
-int interrupting_signal();  ///< The first signal received, or 0 if there was none.
-
-/// From now on, SIGUSR1 only sets a flag.
-void catch_save_request();
-bool save_requested();  ///< Whether SIGUSR1 has been received since the last call.
-
-/// Prepares the standard streams. It must be called before any input or output. Opens /dev/null for closed standard
-/// streams, lets a closed pipe end the program, and ignores SIGXFSZ.
-void prepare_streams();
-/// From now on, a closed pipe does not end the program. Output to it is lost.
-void ignore_closed_pipes();
 
 // The processes that an MPI launcher (mpirun, srun) has started together with this process.
 

@@ -1,9 +1,5 @@
 #include "cli/lines.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -27,9 +23,9 @@ int GuardedTerminal::Buffer::overflow(int character) {
   return xsputn(&byte, 1) == 1 ? character : traits_type::eof();
 }
 
-GuardedTerminal::GuardedTerminal(std::ostream& stream, int file)
+GuardedTerminal::GuardedTerminal(std::ostream& stream, StandardStream file)
     : stream_(stream), plain_(stream.rdbuf()), guarded_(plain_) {
-  if (isatty(file) == 1) stream_.rdbuf(&guarded_);
+  if (is_terminal(file)) stream_.rdbuf(&guarded_);
 }
 
 GuardedTerminal::~GuardedTerminal() {
@@ -44,33 +40,20 @@ void add_max_line(CLI::App& command, std::int64_t& max_line) {
 
 void require_readable(const std::vector<std::string>& files) {
   for (const std::string& file : files)
-    if (access(file.c_str(), R_OK) != 0) throw WrongInput("cannot read " + file + ": " + std::strerror(errno));
+    if (!is_readable(file)) throw WrongInput("cannot read " + file + ": " + std::strerror(errno));
 }
 
-InputLines::InputLines(const std::string& path, std::int64_t max_line)
-    : name_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), max_line_(max_line) {
-  if (file_ < 0) throw WrongInput("cannot read " + path + ": " + std::strerror(errno));
-  char first[2] = {};
-  if (pread(file_, first, sizeof first, 0) == 2 && first[0] == '\x1F' && first[1] == '\x8B') {  // gzip
+InputLines::InputLines(const std::string& path, std::int64_t max_line) : name_(path), file_(path), max_line_(max_line) {
+  if (file_.first(2) == "\x1F\x8B") {  // gzip
     pending_ = read_text(path);
     if (!pending_.empty() && pending_.back() != '\n') pending_ += '\n';
     ended_ = true;
   }
 }
 
-InputLines::~InputLines() {
-  if (file_ > 0) close(file_);
-}
-
-/// Returns whether input, or its end, is available within this time.
-bool InputLines::ready_within(int milliseconds) const {
-  pollfd input = {file_, POLLIN, 0};
-  return poll(&input, 1, milliseconds) > 0;
-}
-
 /// Waits for input. Throws Interrupted on Ctrl-C. A blocking read() would be restarted after the signal.
 void InputLines::wait() const {
-  while (!ready_within(100))
+  while (!file_.ready_within(100))
     if (interrupted()) throw Interrupted();
 }
 
@@ -114,14 +97,11 @@ bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
 
 std::vector<std::string> InputLines::next(std::size_t most) {
   std::vector<std::string> lines;
-  while (!take(lines, most) && !ended_ && (lines.empty() || ready_within(0))) {
+  while (!take(lines, most) && !ended_ && (lines.empty() || file_.ready_within(0))) {
     wait();
     char bytes[1 << 16];
-    const ssize_t count = read(file_, bytes, sizeof bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw WrongInput("cannot read " + name_ + ": " + std::strerror(errno));
-    if (count > 0) {
-      pending_.append(bytes, static_cast<std::size_t>(count));
+    if (const std::size_t count = file_.read(bytes, sizeof bytes); count > 0) {
+      pending_.append(bytes, count);
       continue;
     }
     ended_ = true;

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/system/process.hpp"
+#include "base/system/system.hpp"
+
 namespace xtape::cli {
 
 // Safe output to a terminal.
@@ -16,7 +19,7 @@ namespace xtape::cli {
 /// or file is unchanged.
 class GuardedTerminal {
  public:
-  GuardedTerminal(std::ostream& stream, int file);
+  GuardedTerminal(std::ostream& stream, StandardStream file);
   ~GuardedTerminal();
   GuardedTerminal(const GuardedTerminal&) = delete;
   GuardedTerminal& operator=(const GuardedTerminal&) = delete;
@@ -51,11 +54,8 @@ class InputLines {
  public:
   /// `max_line` is the maximum number of bytes of a line. 0 means no limit.
   explicit InputLines(std::int64_t max_line) : max_line_(max_line) {}
-  /// Reads the lines of a file, plain or compressed by gzip. Throws WrongInput if the file cannot be opened.
+  /// Reads the lines of a file, plain or compressed by gzip. Throws FileError if the file cannot be opened.
   InputLines(const std::string& path, std::int64_t max_line);
-  ~InputLines();
-  InputLines(const InputLines&) = delete;
-  InputLines& operator=(const InputLines&) = delete;
   /// Waits for a line. Then returns the lines that are available without waiting, at most `most`, and fewer if they are
   /// very long. Returns no lines at the end of the input. The last line needs no line end. "\r\n" also ends a line.
   /// A byte-order mark at the beginning of the input is skipped.
@@ -67,10 +67,9 @@ class InputLines {
   bool is_too_long(std::size_t length, bool first) const;
   void add(std::vector<std::string>& lines, std::string line);
   bool take(std::vector<std::string>& lines, std::size_t most);
-  bool ready_within(int milliseconds) const;
   void wait() const;
   std::string name_ = "the standard input";
-  int file_ = 0;
+  InputFile file_;
   std::int64_t max_line_;
   std::int64_t taken_ = 0;  // number of lines
   std::string pending_;

@@ -1,6 +1,4 @@
 /// The `xtape` program: parses arguments, calls the library, and turns errors into exit codes.
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -35,6 +33,11 @@ int exit_code(const std::exception& error) {
       dynamic_cast<const FileError*>(&error) != nullptr || dynamic_cast<const ShapeError*>(&error) != nullptr ||
       dynamic_cast<const DtypeError*>(&error) != nullptr;
   return as_wrong_input ? wrong_input : work_failed;
+}
+
+void flush_results() {
+  std::cout << std::flush;
+  if (interrupted()) throw Interrupted();
 }
 
 namespace {
@@ -120,8 +123,8 @@ constexpr const char* examples = R"(Examples:
   xtape COMMAND --help                            the options of a command)";
 
 int run(int count, char** arguments) {
-  const GuardedTerminal output(std::cout, STDOUT_FILENO);
-  const GuardedTerminal messages(std::cerr, STDERR_FILENO);
+  const GuardedTerminal output(std::cout, standard_output);
+  const GuardedTerminal messages(std::cerr, standard_error);
   CLI::App program("Train, evaluate and use models of JSON files, Hugging Face folders and ONNX files.", "xtape");
   program.set_version_flag("--version", version);
   program.require_subcommand(0, 1);
@@ -168,7 +171,7 @@ int run(int count, char** arguments) {
 }  // namespace xtape::cli
 
 int main(int count, char** arguments) {
-  xtape::cli::prepare_streams();
+  xtape::prepare_streams();
 #if defined(XTAPE_WITH_ONNX)
   xtape::read_onnx_blocks();
 #endif

@@ -1,7 +1,5 @@
 #include "cli/progress.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,7 +19,7 @@ std::string clock_time(double seconds) {
 
 Progress::Progress(std::int64_t steps, int ranks, std::string unit)
     : steps_(steps),
-      terminal_(isatty(STDERR_FILENO) == 1),
+      terminal_(is_terminal(standard_error)),
       ranks_(ranks),
       unit_(std::move(unit)),
       quiet_(terminal_ ? 0.1 : 10) {}

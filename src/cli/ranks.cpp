@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -25,20 +23,19 @@ bool is_launched() {
   return false;
 }
 
-void* load_library() {
+void* load_mpi() {
+  std::string why;
   if (const char* given = std::getenv("XTAPE_MPI"); given != nullptr) {
-    if (void* library = dlopen(given, RTLD_NOW | RTLD_GLOBAL)) return library;
-    throw WorkFailed(std::string("XTAPE_MPI: ") + dlerror());
+    if (void* library = load_library(given, why)) return library;
+    throw WorkFailed("XTAPE_MPI: " + why);
   }
   namespace fs = std::filesystem;
   const std::string name = "libxtape-mpi.so";
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  std::string why;
+  const fs::path here = fs::path(program_path()).parent_path();
   // The places where the library is installed, where it is built, and where the system searches.
   for (const fs::path& path : {here / ".." / XTAPE_LIBDIR / name, here / ".." / "mpi" / name, fs::path(name)}) {
     if (path.has_parent_path() && !fs::exists(path)) continue;
-    if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
-    why = dlerror();
+    if (void* library = load_library(path.string(), why)) return library;
   }
   throw WorkFailed("MPI has started this process, but the library xtape-mpi cannot be loaded: " + why +
                    "; build xtape with -Dmpi=enabled, or name the library in the variable XTAPE_MPI");
@@ -74,8 +71,8 @@ void add_ranks(CLI::App& command, RankArguments& arguments) {
 
 std::shared_ptr<Communicator> ranks(const RankArguments& arguments) {
   if (all_ranks || !is_launched()) return all_ranks;
-  void* library = load_library();
-  const auto functions = reinterpret_cast<const XtapeMpi* (*)()>(dlsym(library, "xtape_mpi"));
+  void* library = load_mpi();
+  const auto functions = reinterpret_cast<const XtapeMpi* (*)()>(function_of(library, "xtape_mpi"));
   if (functions == nullptr) throw WorkFailed("the library for MPI has no function xtape_mpi");
   mpi = functions();
   MpiOptions options;

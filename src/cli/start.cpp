@@ -1,8 +1,5 @@
 /// Checks the limits of the process before the constructors of its libraries run. A constructor that gets no memory
 /// ends the process without a message that says why.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <string>
 
 #include "base/memory/process_memory.hpp"
@@ -26,16 +23,13 @@ constexpr std::size_t least_stack = std::size_t{256} << 10;
 constexpr std::size_t for_libraries = std::size_t{32} << 20;  // memory that they take during their start
 
 [[noreturn]] void refuse(const std::string& message) {
-  const std::string text = "xtape: " + message + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  _exit(work_failed);
+  end_process("xtape: " + message + "\n", work_failed);
 }
 
 void check_limits() {
-  struct rlimit stack {};
-  if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_stack)
-    refuse("the stack may have " + bytes_text(stack.rlim_cur) + " (ulimit -s), and at least " +
-           bytes_text(least_stack) + " are needed");
+  if (stack_limit() < least_stack)
+    refuse("the stack may have " + bytes_text(stack_limit()) + " (ulimit -s), and at least " + bytes_text(least_stack) +
+           " are needed");
   if (!can_map(for_libraries))
     refuse("out of memory: starting needs " + bytes_text(for_libraries) + " of address space, and " +
            memory_left_text());

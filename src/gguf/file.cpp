@@ -1,11 +1,6 @@
 // Reads GGUF files: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
 #include "gguf/file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -18,25 +13,6 @@
 #include "gguf/reading.hpp"
 
 namespace xtape::gguf {
-
-Mapping::Mapping(const std::string& path) {
-  struct stat status {};
-  const int file = path.find('\0') == std::string::npos ? open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-  const auto fail = [&](const std::string& why) {
-    if (file >= 0) close(file);
-    throw FileError("cannot read '" + path + "': " + why);
-  };
-  if (file < 0 || fstat(file, &status) != 0) fail(std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) fail("it is not a plain file");
-  size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ > 0) memory_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-  if (memory_ == MAP_FAILED) fail(std::strerror(errno));
-  close(file);
-}
-
-Mapping::~Mapping() {
-  if (memory_ != nullptr) munmap(memory_, size_);
-}
 
 double shortest_double(float value) {
   char text[32];

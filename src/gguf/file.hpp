@@ -12,6 +12,7 @@
 
 #include "base/blocks/block_formats.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/system.hpp"
 #include "xtape/gguf.hpp"
 
 namespace xtape::gguf {
@@ -23,24 +24,10 @@ inline constexpr const char *alignment_key = "general.alignment", *architecture_
 /// The types of metadata, by their numbers in files.
 enum class Type : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text, array, u64, i64, f64 };
 
-/// A file in memory. Throws FileError if it cannot be mapped.
-class Mapping {
- public:
-  explicit Mapping(const std::string& path);
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  ~Mapping();
-  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(memory_), size_}; }
-
- private:
-  void* memory_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 /// A file, or one of the files of a split model.
 struct Part {
   std::string path;
-  Mapping mapping;
+  MappedFile mapping;
   explicit Part(const std::string& name) : path(name), mapping(name) {}
 };
 

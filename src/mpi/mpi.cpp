@@ -2,8 +2,6 @@
 #include "xtape/mpi.hpp"
 
 #include <mpi.h>
-#include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -221,11 +219,10 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       constexpr int spins = 200, yields = 2000;
       if (++tries_ < spins) return;
       if (tries_ < yields) {
-        sched_yield();
+        std::this_thread::yield();
         return;
       }
-      const timespec pause{0, 50'000};
-      nanosleep(&pause, nullptr);
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
       constexpr int until_look = 500;
       if (tries_ % until_look == 0) ranks_.look_for_dead();
       const double since = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

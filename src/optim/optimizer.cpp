@@ -1,18 +1,17 @@
 // The optimiser: its options, the pieces of its weights, and their moments. update.cpp makes an update.
 #include "optim/optimizer.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/system/system.hpp"
 #include "kernels/table/kernels.hpp"
 
 namespace xtape {
 
 bool matches_pattern(const std::string& name, const std::string& pattern) {
-  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  return fits_pattern(name, pattern);
 }
 
 std::size_t group_of(const std::string& weight, const std::vector<OptimizerGroup>& groups) {

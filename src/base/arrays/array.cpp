@@ -1,7 +1,5 @@
 #include "xtape/array.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "base/arrays/visit.hpp"
 #include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/system.hpp"
 
 namespace xtape {
 
@@ -24,14 +23,13 @@ namespace {
 /// inspected therefore take no memory.
 std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
   const std::size_t reserved = bytes + huge_page;  // leaves room to align the start to a huge page
-  void* memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw_out_of_memory(bytes);
+  std::byte* const memory = map_memory(reserved);
+  if (memory == nullptr) throw_out_of_memory(bytes);
   void* start = memory;
   std::size_t space = reserved;
   std::align(huge_page, bytes, start, space);
-  // Uses whole huge pages only. A huge page for the remainder would take the memory of a whole huge page.
-  madvise(start, bytes / huge_page * huge_page, MADV_HUGEPAGE);
-  return {static_cast<std::byte*>(start), [memory, reserved](std::byte*) { munmap(memory, reserved); }};
+  prefer_huge_pages(static_cast<std::byte*>(start), bytes);
+  return {static_cast<std::byte*>(start), [memory, reserved](std::byte*) { unmap_memory(memory, reserved); }};
 }
 
 std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {

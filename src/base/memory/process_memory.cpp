@@ -1,12 +1,14 @@
 #include "base/memory/process_memory.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -129,6 +131,26 @@ bool can_map(std::size_t bytes) {
   if (memory == MAP_FAILED) return false;
   munmap(memory, bytes);
   return true;
+}
+
+namespace {
+/// Returns the lowest address of this thread's stack, or 0 if the system cannot tell.
+std::uintptr_t lowest_address() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  void* lowest = nullptr;
+  std::size_t size = 0;
+  pthread_attr_getstack(&attributes, &lowest, &size);
+  pthread_attr_destroy(&attributes);
+  return reinterpret_cast<std::uintptr_t>(lowest);
+}
+}  // namespace
+
+std::size_t stack_left() {
+  thread_local const std::uintptr_t lowest = lowest_address();
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  // A frame below `lowest` is on a stack that the caller created, such as a fiber's stack. Its size is unknown.
+  return here > lowest ? here - lowest : SIZE_MAX;
 }
 
 void require_memory_left(std::size_t bytes, const std::string& what) {

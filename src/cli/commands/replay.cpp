@@ -1,6 +1,4 @@
 /// xtape replay: plays a failure capsule again.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -12,6 +10,7 @@
 #include "base/threads/instruction_set.hpp"
 #include "cli/commands.hpp"
 #include "cli/pictures.hpp"
+#include "cli/play_of.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/inspect.hpp"
 
@@ -33,12 +32,8 @@ struct ReplayArguments {
   if (arguments.reference) words.push_back("--reference");
   if (arguments.whole) words.push_back("--whole");
   if (!arguments.out.empty()) words.insert(words.end(), {"--out", arguments.out});
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
   setenv("XTAPE_ISA", arguments.isa.c_str(), 1);
-  execv("/proc/self/exe", pointers.data());
-  throw Error("cannot start the program again for --isa");
+  start_again(words);
 }
 
 /// Throws if the program cannot use the kernels of this instruction set.

@@ -1,6 +1,3 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -17,6 +14,7 @@
 
 #include "base/files/folder_file.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/system/system.hpp"
 #include "data/texts/texts.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"
@@ -157,16 +155,6 @@ class Gzip {
   std::size_t packed_ = 0;  // the number of bytes so far
   bool ended_ = false;      // whether a member has just ended
 };
-
-struct File {
-  explicit File(const std::string& path) : number(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (number >= 0) close(number);
-  }
-  int number;
-};
 }  // namespace
 
 void stream_text(const std::string& path, const ReadOptions& options, const TakesText& take, const char* verb) {
@@ -176,17 +164,14 @@ void stream_text(const std::string& path, const ReadOptions& options, const Take
     incoming.add(inside.text()->data(), inside.text()->size());
     return incoming.finish();
   }
-  const File file(path);
-  if (file.number < 0) fail(path, std::strerror(errno));
+  InputFile file(path);
   std::vector<char> piece(piece_bytes);
   std::size_t held = 0;  // the number of bytes in `piece`
   std::optional<Gzip> gzip;
   for (bool begun = false, ended = false; !ended;) {
-    const ssize_t count = read(file.number, piece.data() + held, piece.size() - held);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, std::strerror(errno));
-    watch.add(static_cast<std::size_t>(count));
-    held += static_cast<std::size_t>(count);
+    const std::size_t count = file.read(piece.data() + held, piece.size() - held);
+    watch.add(count);
+    held += count;
     ended = count == 0;
     if (!begun && !ended && held < gzip_mark.size()) continue;
     if (!std::exchange(begun, true) && std::string_view(piece.data(), held).starts_with(gzip_mark)) gzip.emplace(path);
@@ -209,8 +194,7 @@ std::string read_text(const std::string& path, const ReadOptions& options) {
     require_memory(path, "its text", bytes);
     text.reserve(bytes);
   };
-  struct stat status {};
-  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) expect(static_cast<std::size_t>(status.st_size));
+  if (const auto state = state_of_file(path); state && state->kind == FileState::regular) expect(state->bytes);
   stream_text(path, options, [&](std::string_view piece) {
     if (text.size() + piece.size() > text.capacity()) expect(std::max(text.size() + piece.size(), 2 * text.capacity()));
     text += piece;
@@ -241,21 +225,13 @@ Watching& watching() {
 
 /// Returns "a pipe" or another description. Returns nullptr for files whose reading always ends: regular files,
 /// folders, and files that do not exist.
-const char* kind_of(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return nullptr;
-  return S_ISFIFO(status.st_mode) ? "a pipe" : S_ISSOCK(status.st_mode) ? "a socket" : "a device";
+const char* kind_of(const std::optional<FileState>& state) {
+  if (!state || state->kind == FileState::regular || state->kind == FileState::folder) return nullptr;
+  return state->kind == FileState::pipe ? "a pipe" : state->kind == FileState::socket ? "a socket" : "a device";
 }
-}  // namespace
 
-namespace {
 /// Files from this size on are watched although they always end, because what is made of them takes seconds.
 constexpr std::size_t large_file = std::size_t{256} << 20;
-
-std::size_t size_of_file(const std::string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
-}
 }  // namespace
 
 void watch_inputs(std::function<void(const std::string&)> tell, double seconds) {
@@ -265,8 +241,9 @@ void watch_inputs(std::function<void(const std::string&)> tell, double seconds) 
 
 InputWatch::InputWatch(const std::string& path, const char* verb) {
   if (!watching().tell) return;
-  const char* kind = kind_of(path);
-  const std::size_t size = kind == nullptr ? size_of_file(path) : 0;
+  const std::optional<FileState> state = state_of_file(path);
+  const char* kind = kind_of(state);
+  const std::size_t size = state && state->kind == FileState::regular ? state->bytes : 0;
   if (kind == nullptr && size < large_file) return;
   what_ = verb + (" " + path) + (kind == nullptr ? "" : std::string(", ") + kind) + ": ";
   seconds_ = watching().seconds;

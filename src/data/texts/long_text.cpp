@@ -1,12 +1,11 @@
 #include "data/texts/long_text.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/files/encodings.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/system.hpp"
 #include "data/texts/texts.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/error.hpp"
@@ -16,10 +15,8 @@ namespace xtape {
 namespace {
 /// Returns the size and the time of modification of a regular file, or "" for other files.
 std::string state_of(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
-  return std::to_string(status.st_size) + " bytes, " + std::to_string(status.st_mtim.tv_sec) + "." +
-         std::to_string(status.st_mtim.tv_nsec);
+  const std::optional<FileState> state = state_of_file(path);
+  return state && state->kind == FileState::regular ? std::to_string(state->bytes) + " bytes, " + state->changed : "";
 }
 
 bool starts_character(char byte) {

@@ -1,7 +1,5 @@
 #include "data/texts/token_files.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,6 +11,7 @@
 #include "base/files/durable.hpp"
 #include "base/files/encodings.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/system/system.hpp"
 #include "data/texts/texts.hpp"
 #include "xtape/error.hpp"
 
@@ -180,12 +179,6 @@ namespace {
 constexpr std::size_t npy_header = 128;
 constexpr std::size_t at_once = std::size_t{1} << 18;  // tokens that are written at once
 
-std::string temporary_path() {
-  static std::atomic<int> number = 0;
-  return (std::filesystem::temp_directory_path() /
-          ("xtape-tokens-" + std::to_string(getpid()) + "-" + std::to_string(number++) + ".npy"))
-      .string();
-}
 }  // namespace
 
 TokenWriter::TokenWriter(std::string path, std::int64_t vocabulary, std::size_t held)
@@ -202,7 +195,7 @@ void TokenWriter::add(const std::int32_t* tokens, std::size_t count) {
   held_.insert(held_.end(), tokens, tokens + count);
   if (held_.size() <= (file_ ? at_once : most_held_)) return;
   if (!file_) {
-    if (is_temporary_) path_ = temporary_path();
+    if (is_temporary_) path_ = temporary_path("tokens", ".npy");
     make_folders(folder_of(path_));
     file_ = std::make_unique<ReplacedFile>(path_);
     const std::string blank(npy_header, ' ');

@@ -1,12 +1,9 @@
 // Readers of files of weights in other formats, which the libraries of these formats register.
-#include <unistd.h>
-
-#include <atomic>
-#include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "base/files/durable.hpp"
+#include "base/system/system.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/file_block.hpp"
 
@@ -17,13 +14,6 @@ std::mutex mutex;
 std::map<std::string, WeightReader>& readers() {
   static std::map<std::string, WeightReader> by_ending;
   return by_ending;
-}
-
-std::string temporary_path() {
-  static std::atomic<int> number = 0;
-  return (std::filesystem::temp_directory_path() /
-          ("xtape-weights-" + std::to_string(getpid()) + "-" + std::to_string(number++) + ".safetensors"))
-      .string();
 }
 }  // namespace
 
@@ -46,7 +36,7 @@ std::unique_ptr<ArrayFile> model::open_weights(const std::string& path) {
                       "calls read_onnx_blocks() first");
     return std::make_unique<ArrayFile>(path);
   }
-  const std::string converted = temporary_path();
+  const std::string converted = temporary_path("weights", ".safetensors");
   try {
     save_arrays(converted, reader(path));
     auto file = std::make_unique<ArrayFile>(converted);

@@ -1,13 +1,7 @@
 #include "player/plan/memory.hpp"
 
-#include <malloc.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <memory_resource>
@@ -18,38 +12,6 @@
 #include "player/plan/budget.hpp"
 
 namespace xtape {
-
-namespace {
-std::size_t page() {
-  return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-}  // namespace
-
-std::size_t resident_bytes() {
-  std::size_t whole = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> whole >> resident;
-  return resident * page();
-}
-
-std::size_t resident_bytes(const void* begin, std::size_t bytes) {
-  const auto first = reinterpret_cast<std::uintptr_t>(begin) / page() * page();
-  const std::size_t all = reinterpret_cast<std::uintptr_t>(begin) + bytes - first;
-  std::vector<unsigned char> of_page(round_up(all, page()) / page());
-  if (bytes == 0 || mincore(reinterpret_cast<void*>(first), all, of_page.data()) != 0) return bytes;
-  const auto here = std::count_if(of_page.begin(), of_page.end(), [](unsigned char each) { return (each & 1) != 0; });
-  return std::min(bytes, static_cast<std::size_t>(here) * page());
-}
-
-std::size_t peak_resident_bytes() {
-  struct rusage usage {};
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::size_t>(usage.ru_maxrss) * 1024 : 0;
-}
-
-void return_freed_memory() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-}
 
 std::optional<std::size_t> bytes_in(const std::string& text) {
   static const std::map<std::string, double> units = {
@@ -70,14 +32,14 @@ std::optional<std::size_t> bytes_in(const std::string& text) {
 /// Reserves `bytes` bytes of address space. Aligns them to a huge page if `bytes` is at least the size of a huge page.
 /// Returns whether the reservation succeeded.
 bool Arena::reserve(std::size_t bytes) {
-  const std::size_t alignment = bytes < huge_page ? page() : huge_page;
+  const std::size_t alignment = bytes < huge_page ? page_size() : huge_page;
   const std::size_t wanted = round_up(bytes, alignment) + alignment;
-  void* memory = mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return false;
+  std::byte* const memory = reserve_memory(wanted);
+  if (memory == nullptr) return false;
   const std::size_t address = reinterpret_cast<std::size_t>(memory);
   const std::size_t lead = round_up(address, alignment) - address;
-  if (lead > 0) munmap(memory, lead);
-  base_ = static_cast<std::byte*>(memory) + lead;
+  if (lead > 0) unmap_memory(memory, lead);
+  base_ = memory + lead;
   reserved_ = wanted - lead;
   return true;
 }
@@ -93,23 +55,21 @@ void Arena::reserve_for(std::size_t bytes) {
 }
 
 Arena::~Arena() {
-  if (base_ != nullptr) munmap(base_, reserved_);
+  if (base_ != nullptr) unmap_memory(base_, reserved_);
 }
 
 void Arena::grow(std::size_t bytes) {
   if (base_ == nullptr) reserve_for(bytes);
   if (bytes <= usable_) return;
-  const std::size_t wanted = bytes > reserved_ ? bytes : round_up(bytes, page());
-  if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
+  const std::size_t wanted = bytes > reserved_ ? bytes : round_up(bytes, page_size());
+  if (wanted > reserved_ || !make_usable(base_, wanted))
     throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) +
                       ", address space is reserved for " + bytes_text(reserved_) + ", and " + memory_left_text());
-  // Uses whole huge pages only. A huge page for the remainder would make more memory resident than is wanted.
-  madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
   usable_ = wanted;
 }
 
 void Arena::release() {
-  if (usable_ > 0) madvise(base_, usable_, MADV_DONTNEED);
+  if (usable_ > 0) forget_memory(base_, usable_);
 }
 
 KnownWays& Arena::known_ways() {

@@ -9,19 +9,10 @@
 #include <vector>
 
 #include "base/memory/process_memory.hpp"
+#include "base/system/system.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
-
-/// Returns the resident memory of this process in bytes: code, data and all pages that it has touched.
-std::size_t resident_bytes();
-/// Returns how many of the `bytes` bytes at `begin` are resident.
-std::size_t resident_bytes(const void* begin, std::size_t bytes);
-/// Returns the peak of the resident memory of this process, in bytes.
-std::size_t peak_resident_bytes();
-
-/// Returns freed memory to the system, so that it is no longer resident.
-void return_freed_memory();
 
 /// The inverse of bytes_text. Reads a number above 0 and a unit, with or without a space between them. Returns nothing
 /// if the text is not such a size.

@@ -1,6 +1,4 @@
 // The tokens of the splits of a long text, which a run keeps in its folder.
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -8,6 +6,7 @@
 #include "base/files/encodings.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/system.hpp"
 #include "train/data/data_kind.hpp"
 
 namespace xtape::train {
@@ -38,7 +37,7 @@ std::string tokenizer_digest(const Tokenizer& tokenizer) {
 }
 
 bool is_writable(const std::string& folder) {
-  return access((path_exists(folder) ? folder : folder_of(folder)).c_str(), W_OK) == 0;
+  return xtape::is_writable(path_exists(folder) ? folder : folder_of(folder));
 }
 
 /// Throws Error if a token of the split's files is not in the vocabulary.

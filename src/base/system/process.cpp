@@ -1,12 +1,17 @@
+#include "base/system/process.hpp"
+
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include <iostream>
+#include <filesystem>
+#include <limits>
 
-#include "cli/commands.hpp"
+#include "xtape/error.hpp"
 
-namespace xtape::cli {
+namespace xtape {
 namespace {
 
 constexpr int caught[] = {SIGINT, SIGTERM, SIGHUP};
@@ -53,11 +58,6 @@ bool interrupted() {
   return received != 0;
 }
 
-void flush_results() {
-  std::cout << std::flush;
-  if (interrupted()) throw Interrupted();
-}
-
 int interrupting_signal() {
   return received;
 }
@@ -78,4 +78,40 @@ void ignore_closed_pipes() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-}  // namespace xtape::cli
+bool is_terminal(StandardStream stream) {
+  return isatty(stream) == 1;
+}
+
+std::string program_path() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+void start_again(std::vector<std::string> arguments) {
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv("/proc/self/exe", pointers.data());
+  throw Error("cannot start the program again");
+}
+
+void end_process(const std::string& text, int exit_code) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(exit_code);
+}
+
+std::size_t stack_limit() {
+  struct rlimit stack {};
+  return getrlimit(RLIMIT_STACK, &stack) == 0 ? stack.rlim_cur : std::numeric_limits<std::size_t>::max();
+}
+
+void* load_library(const std::string& path, std::string& why) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) why = dlerror();
+  return library;
+}
+
+void* function_of(void* library, const char* name) {
+  return dlsym(library, name);
+}
+
+}  // namespace xtape
