@@ -175,7 +175,7 @@ TEST_CASE("budgets: a plan that cannot be so small") {
   options.memory = least - 1;
   const std::string message = error_of([&] { Player(work.tape, work.outputs, options); });
   CHECK(message.find("at least " + bytes_text(least) + " (" + std::to_string(least) + " bytes)") != std::string::npos);
-  CHECK(message.find("budget_test.cpp") != std::string::npos);  // the line of the op
+  CHECK(message.find("budget_tapes.hpp") != std::string::npos);  // the line of the op
   options.memory = least;
   CHECK_NOTHROW(Player(work.tape, work.outputs, options));
   options.memory = 1;
