@@ -70,9 +70,48 @@ int nearest(float number, int first, int last) {
   return static_cast<int>(number + 12582912.0F - 12582912.0F);  // 1.5 · 2^23: the sum has no fraction
 }
 
-/// The scale and the minimum of a part: value = scale * q - below, 0 <= below.
-struct Line {
-  float scale, below;
+typedef float Four __attribute__((vector_size(16)));  // NOLINT: `using` would drop the attribute
+
+/// A number of each of the 8 parts of a block. Parts are computed together, each as it would be alone. Two registers,
+/// because each sum waits for the addition before it.
+struct Parts {
+  Four low, high;
+
+  explicit Parts(float number = 0) : low(Four{} + number), high(low) {}
+  Parts(Four first, Four last) : low(first), high(last) {}
+  /// Eight numbers that are `apart` numbers apart.
+  Parts(const float* x, int apart)
+      : low{x[0], x[apart], x[2 * apart], x[3 * apart]}, high{x[4 * apart], x[5 * apart], x[6 * apart], x[7 * apart]} {}
+  float operator[](std::size_t part) const { return part < 4 ? low[part] : high[part - 4]; }
+  friend Parts operator+(const Parts& a, const Parts& b) { return {a.low + b.low, a.high + b.high}; }
+  friend Parts operator-(const Parts& a, const Parts& b) { return {a.low - b.low, a.high - b.high}; }
+  friend Parts operator*(const Parts& a, const Parts& b) { return {a.low * b.low, a.high * b.high}; }
+  friend Parts operator/(const Parts& a, const Parts& b) { return {a.low / b.low, a.high / b.high}; }
+  friend void operator+=(Parts& a, const Parts& b) { a = a + b; }
+};
+
+/// a > b ? yes : no.
+Parts if_greater(const Parts& a, const Parts& b, const Parts& yes, const Parts& no) {
+  return {a.low > b.low ? yes.low : no.low, a.high > b.high ? yes.high : no.high};
+}
+
+/// Limits to 0 … most, and rounds to the nearest integer, halves to even. NaN becomes 0 or stays.
+Parts nearest(const Parts& numbers, const Parts& most) {
+  const Parts whole(12582912);  // 1.5 · 2^23: the sum has no fraction
+  const auto limited = [](Four number, Four largest) {
+#ifdef __SSE__
+    return __builtin_ia32_minps(__builtin_ia32_maxps(number, Four{}), largest);
+#else
+    const Four positive = number > 0 ? number : Four{};
+    return positive < largest ? positive : largest;
+#endif
+  };
+  return Parts(limited(numbers.low, most.low), limited(numbers.high, most.high)) + whole - whole;
+}
+
+/// The scales and minima of parts: value = scale * q - below, 0 <= below.
+struct Lines {
+  Parts scale, below;
 };
 
 /// A search for the line with the least weighted squared error: trials of steps, each followed by a fit.
@@ -82,61 +121,69 @@ struct Search {
   int trials;   ///< Each further trial has 0.1 steps more.
 };
 
-/// Fits scale and minimum to 32 numbers. Larger magnitudes weigh more.
-Line fitted_line(const float* x, const Search& search) {
-  float squares = 0;
-  for (int i = 0; i < 32; ++i) squares += x[i] * x[i];
-  const float mean = std::sqrt(squares / 32);
-  float weights[32], sum_w = 0, sum_x = 0, least = x[0], largest = x[0];
-  for (int i = 0; i < 32; ++i) {
-    weights[i] = mean + std::abs(x[i]);
+/// The 32 numbers of each part.
+using Columns = std::array<Parts, 32>;
+Columns columns_of(const float* x) {
+  Columns columns;
+  for (std::size_t i = 0; i < 32; ++i, ++x) columns[i] = Parts(x, 32);
+  return columns;
+}
+
+/// Fits scales and minima to the numbers. Larger magnitudes weigh more.
+Lines fitted_lines(const Columns& x, const Search& search) {
+  const Parts none;
+  Parts squares;
+  for (const Parts& each : x) squares += each * each;
+  squares = squares / Parts(32);
+  float roots[8];
+  for (std::size_t part = 0; part < 8; ++part) roots[part] = std::sqrt(squares[part]);
+  const Parts mean(roots, 1);
+  Columns weights, above, q;
+  Parts sum_w, sum_x, least = x[0], largest = x[0];
+  for (std::size_t i = 0; i < 32; ++i) {
+    weights[i] = mean + if_greater(none, x[i], none - x[i], x[i]);
     sum_w += weights[i];
     sum_x += weights[i] * x[i];
-    least = std::min(least, x[i]);
-    largest = std::max(largest, x[i]);
+    least = if_greater(least, x[i], x[i], least);
+    largest = if_greater(x[i], largest, x[i], largest);
   }
-  least = std::min(least, 0.0F);
-  if (largest == least) return {0, -least};
-  int q[32];
-  const auto round_with = [&](float steps) {
-    const float factor = steps / (largest - least);
-    for (int i = 0; i < 32; ++i) q[i] = nearest(factor * (x[i] - least), 0, search.most);
-  };
-  const auto error_of = [&](float scale, float minimum) {
-    float error = 0;
-    for (int i = 0; i < 32; ++i) {
-      const float difference = scale * static_cast<float>(q[i]) + minimum - x[i];
+  least = if_greater(least, none, none, least);
+  const Parts range = largest - least, most(static_cast<float>(search.most));
+  for (std::size_t i = 0; i < 32; ++i) above[i] = x[i] - least;
+  const auto error_of = [&](const Parts& scale, const Parts& minimum) {
+    Parts error;
+    for (std::size_t i = 0; i < 32; ++i) {
+      const Parts difference = scale * q[i] + minimum - x[i];
       error += weights[i] * (difference * difference);
     }
     return error;
   };
-  const auto most = static_cast<float>(search.most);
-  round_with(most);
-  float scale = 1 / (most / (largest - least)), minimum = least, best = error_of(scale, minimum);
+  const Parts factor = most / range;
+  for (std::size_t i = 0; i < 32; ++i) q[i] = nearest(factor * above[i], most);
+  Parts scale = Parts(1) / factor, minimum = least, best = error_of(scale, minimum);
   for (int trial = 0; trial <= search.trials; ++trial) {
-    round_with(search.first + 0.1F * static_cast<float>(trial) + most);
-    float sum_q = 0, sum_q2 = 0, sum_xq = 0;
-    for (int i = 0; i < 32; ++i) {
-      const auto number = static_cast<float>(q[i]);
-      sum_q += weights[i] * number;
-      sum_q2 += weights[i] * number * number;
-      sum_xq += weights[i] * number * x[i];
+    const Parts steps =
+        Parts(search.first + 0.1F * static_cast<float>(trial) + static_cast<float>(search.most)) / range;
+    Parts sum_q, sum_q2, sum_xq;
+    for (std::size_t i = 0; i < 32; ++i) {
+      q[i] = nearest(steps * above[i], most);
+      const Parts weighted = weights[i] * q[i];
+      sum_q += weighted;
+      sum_q2 += weighted * q[i];
+      sum_xq += weighted * x[i];
     }
-    const float determinant = sum_w * sum_q2 - sum_q * sum_q;
-    if (!(determinant > 0)) continue;
-    float new_scale = (sum_w * sum_xq - sum_x * sum_q) / determinant,
+    const Parts determinant = sum_w * sum_q2 - sum_q * sum_q;
+    Parts new_scale = (sum_w * sum_xq - sum_x * sum_q) / determinant,
           new_minimum = (sum_q2 * sum_x - sum_q * sum_xq) / determinant;
-    if (new_minimum > 0) {
-      new_minimum = 0;
-      new_scale = sum_xq / sum_q2;
-    }
-    const float error = error_of(new_scale, new_minimum);
-    if (!(error < best)) continue;
-    best = error;
-    scale = new_scale;
-    minimum = new_minimum;
+    new_scale = if_greater(new_minimum, none, sum_xq / sum_q2, new_scale);
+    new_minimum = if_greater(new_minimum, none, none, new_minimum);
+    // The error counts only if there is a solution.
+    const Parts error = if_greater(determinant, none, error_of(new_scale, new_minimum), best);
+    scale = if_greater(best, error, new_scale, scale);
+    minimum = if_greater(best, error, new_minimum, minimum);
+    best = if_greater(best, error, error, best);
   }
-  return {scale, -minimum};
+  return {if_greater(range, none, scale, none), none - if_greater(range, none, minimum, least)};
 }
 
 void pack_scales(std::uint8_t (&packed)[12], const PartScales& parts) {
@@ -150,30 +197,31 @@ void pack_scales(std::uint8_t (&packed)[12], const PartScales& parts) {
 /// Sets the scales of a Q4_K or Q5_K and returns the 256 numbers.
 template <class Block>
 std::array<int, 256> round_parts(Block& block, const float* from, const Search& search) {
-  Line lines[8];
+  const Columns x = columns_of(from);
+  const Lines lines = fitted_lines(x, search);
   float largest_scale = 0, largest_minimum = 0;
-  for (int part = 0; part < 8; ++part) {
-    lines[part] = fitted_line(from + 32 * part, search);
-    largest_scale = std::max(largest_scale, lines[part].scale);
-    largest_minimum = std::max(largest_minimum, lines[part].below);
+  for (std::size_t part = 0; part < 8; ++part) {
+    largest_scale = std::max(largest_scale, lines.scale[part]);
+    largest_minimum = std::max(largest_minimum, lines.below[part]);
   }
   const float scale_factor = largest_scale > 0 ? 63 / largest_scale : 0,
               minimum_factor = largest_minimum > 0 ? 63 / largest_minimum : 0;
   PartScales parts;
-  for (int part = 0; part < 8; ++part) {
-    parts.scales[part] = static_cast<std::uint8_t>(nearest(scale_factor * lines[part].scale, 0, 63));
-    parts.minima[part] = static_cast<std::uint8_t>(nearest(minimum_factor * lines[part].below, 0, 63));
+  for (std::size_t part = 0; part < 8; ++part) {
+    parts.scales[part] = static_cast<std::uint8_t>(nearest(scale_factor * lines.scale[part], 0, 63));
+    parts.minima[part] = static_cast<std::uint8_t>(nearest(minimum_factor * lines.below[part], 0, 63));
   }
   pack_scales(block.scales, parts);
   block.scale = float16(largest_scale / 63);
   block.minimum = float16(largest_minimum / 63);
   const float scale = block.scale, minimum = block.minimum;
   std::array<int, 256> numbers{};
-  for (int part = 0; part < 8; ++part) {
+  for (std::size_t part = 0; part < 8; ++part) {
     const float wide = scale * static_cast<float>(parts.scales[part]);
     if (wide == 0) continue;
     const float below = minimum * static_cast<float>(parts.minima[part]);
-    for (int i = 32 * part; i < 32 * (part + 1); ++i) numbers[i] = nearest((from[i] + below) / wide, 0, search.most);
+    for (std::size_t i = 32 * part; i < 32 * (part + 1); ++i)
+      numbers[i] = nearest((from[i] + below) / wide, 0, search.most);
   }
   return numbers;
 }
