@@ -6,15 +6,23 @@
 
 namespace xtape {
 
-/// The precision to which float32 products may round their operands. Sums and all other ops stay in float32. Products
-/// round only where it is faster. docs/reference/precision.md has the table.
+/// The precision to which float32 products may round their operands. All other ops stay in float32, and sums, except
+/// those of int8, too. Products round only where it is faster. docs/reference/precision.md has the table.
 enum class Precision : std::uint8_t {
   float32,  ///< No rounding. Results are as exact as those of float32 arithmetic.
   bf16x3,   ///< The sum of two bfloat16 numbers, with 16 bits. A product takes three bfloat16 products.
   bf16,     ///< bfloat16, 8 bits.
+  /// Products with a weight in blocks (Dtype::q8_0 …) round the other operand to 8 bits in blocks of 32, and add up
+  /// integers. The results have the same bits on every processor. All other products are those of float32.
+  int8,
 };
 
-const char* name_of(Precision precision);  ///< "float32", "bf16x3", "bf16".
+/// Whether products that have no blocks round to bfloat16 on some processors.
+constexpr bool rounds_to_bfloat16(Precision precision) {
+  return precision == Precision::bf16x3 || precision == Precision::bf16;
+}
+
+const char* name_of(Precision precision);  ///< "float32", "bf16x3", "bf16", "int8".
 /// The inverse of name_of. Throws Error with a list of the valid names.
 Precision precision_named(const std::string& name);
 

@@ -1,7 +1,7 @@
 // The time of products of few rows by a matrix in every dtype in which weights are stored, beside the time of reading
 // as many bytes in the same round. A product reads the matrix once, so 1.00 is the limit.
 //
-// usage: storage [THREADS]
+// usage: storage [THREADS [PRECISION]]
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -35,7 +35,7 @@ struct StoredProduct {
   std::optional<Player> player;
   double best = 1e9, reading = 1e9;
 
-  StoredProduct(Dtype as, std::int64_t rows, int threads) : dtype(as) {
+  StoredProduct(Dtype as, std::int64_t rows, int threads, Precision precision) : dtype(as) {
     Tape tape;
     Array x(Dtype::float32, {rows, terms});
     for (std::int64_t i = 0; i < x.count(); ++i) x.as<float>()[i] = number(3 * i);
@@ -50,6 +50,7 @@ struct StoredProduct {
     const Var w = tape.parameter("w", stored), given = tape.parameter("x", x);
     PlayerOptions options;
     options.threads = threads;
+    options.precision = precision;
     options.passes.fold = false;
     Array scales(Dtype::float32, {columns, 1});
     std::fill_n(scales.as<float>(), columns, 0.01F);
@@ -78,11 +79,13 @@ double read_seconds(const Array& array, int threads) {
 
 int main(int argc, char** argv) {
   const int threads = argc > 1 ? std::atoi(argv[1]) : thread_count();
+  const Precision precision = argc > 2 ? precision_named(argv[2]) : Precision::float32;
   constexpr Dtype dtypes[] = {Dtype::float32, Dtype::bfloat16, Dtype::int8, Dtype::q8_0,
                               Dtype::q6_k,    Dtype::q5_k,     Dtype::q4_k, Dtype::q4_0};
-  for (const std::int64_t rows : {1, 4, 8, 64}) {
+  for (const std::int64_t rows : {1, 4, 8, 64, 512}) {
     std::vector<std::unique_ptr<StoredProduct>> products;
-    for (const Dtype dtype : dtypes) products.push_back(std::make_unique<StoredProduct>(dtype, rows, threads));
+    for (const Dtype dtype : dtypes)
+      products.push_back(std::make_unique<StoredProduct>(dtype, rows, threads, precision));
     for (int round = 0; round < 15; ++round)
       for (auto& each : products) {
         each->reading = std::min(each->reading, read_seconds(each->stored, threads));

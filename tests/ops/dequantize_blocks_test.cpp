@@ -5,6 +5,7 @@
 #include "blocks.hpp"
 #include "distance.hpp"
 #include "folders.hpp"
+#include "needs_instructions.hpp"
 #include "play.hpp"
 #include "same_bits.hpp"
 #include "xtape/safetensors.hpp"
@@ -177,6 +178,39 @@ TEST_CASE("op dequantize_blocks: gradients reach what a weight is multiplied wit
   CHECK_THROWS_AS(grad(loss, {w}), Error);
   const Vars each = vmap([](const Vars& x) { return Vars{sum(dequantize(x[0]))}; }, {w});
   CHECK(relative_distance(fast(each[0]), fast(sum(tape.constant(weight.floats), {1}))) < 1e-6);
+}
+
+TEST_CASE("precision int8: products with blocks round the other operand, and nothing else does" * needs_bytes()) {
+  const auto played = [](const Var& var, Precision precision, Bits bits = Bits::usual) {
+    PlayerOptions options;
+    options.precision = precision;
+    options.bits = bits;
+    options.passes.fold = false;
+    return values_of({var}, options)[0];
+  };
+  const Blocks weight(Dtype::q4_k, {24, 512});
+  Tape tape;
+  const Var w = dequantize(tape.parameter("w", weight.blocks)), floats = tape.parameter("floats", weight.floats);
+  for (const std::int64_t rows : {2, 30}) {
+    const Var x = tape.parameter("x" + std::to_string(rows), random_floats({rows, 512}));
+    const Var y = einsum("bi,oi->bo", {x, w}), rounded = y + 1, dense = einsum("bi,oi->bo", {x, floats});
+    const Array exact = played(y, Precision::float32), bytes = played(y, Precision::int8, Bits::same);
+    CHECK(relative_distance(bytes, exact) < 0.02);
+    CHECK(relative_distance(bytes, exact) > 1e-4);
+    CHECK(same_bits(played(rounded, Precision::int8), fast(tape.constant(bytes) + 1)));  // as einsum_add, too
+    CHECK(same_bits(played(dense, Precision::int8), played(dense, Precision::float32)));
+    // The sums of the gradient do not lie along the blocks.
+    const Var gradient = grad(sum(y * tape.constant(random_floats({rows, 24}))), {x})[0];
+    CHECK(same_bits(played(gradient, Precision::int8), played(gradient, Precision::float32)));
+    // Axes that do not merge, and a narrow operand, change nothing.
+    const Var parts = transpose(reshape(x, {rows, 2, 256}), {1, 0, 2});
+    const Var w3 = reshape(w, {24, 2, 256});
+    CHECK(same_bits(played(einsum("cbi,oci->bo", {parts * 1, w3}), Precision::int8), bytes));
+    const Var narrow = cast(x, Dtype::bfloat16);
+    CHECK(same_bits(
+        played(einsum("bi,oi->bo", {cast(narrow, Dtype::float32), w}), Precision::int8),
+        played(einsum("bi,oi->bo", {tape.constant(fast(cast(narrow, Dtype::float32))), w}), Precision::int8)));
+  }
 }
 
 TEST_CASE("op dequantize_blocks: errors") {

@@ -26,4 +26,10 @@ inline Needs needs_bfloat16() {
   return {instruction_set() >= InstructionSet::avx512_bf16, "a processor with AVX512-BF16"};
 }
 
+/// For precision int8.
+inline Needs needs_bytes() {
+  const bool vnni = instruction_set() != InstructionSet::avx512;
+  return {instruction_set() >= InstructionSet::avx2 && vnni, "a processor with AVX2, or with AVX-512 and VNNI"};
+}
+
 }  // namespace xtape

@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::array<const char*, 3> precision_names{"float32", "bf16x3", "bf16"};
+constexpr std::array<const char*, 4> precision_names{"float32", "bf16x3", "bf16", "int8"};
 constexpr std::array<const char*, 3> bits_names{"usual", "same", "fast"};
 
 /// Returns the value with this name. `valid` says which names there are.
@@ -27,7 +27,7 @@ const char* name_of(Precision precision) {
 }
 
 Precision precision_named(const std::string& name) {
-  return named<Precision>(precision_names, name, "a precision is float32, bf16x3 or bf16");
+  return named<Precision>(precision_names, name, "a precision is float32, bf16x3, bf16 or int8");
 }
 
 const char* name_of(Bits bits) {

@@ -1,6 +1,5 @@
 /// Reads blocks (base/blocks/block_formats.hpp) in registers of float32. The numbers of a block are decoded in groups
-/// of
-/// 32. Every value is a product that float32 holds exactly, minus another one, so it has one rounding, and the same
+/// of 32. Every value is a product that float32 holds exactly, minus another one, so it has one rounding, and the same
 /// bits with every instruction set and in BlockFormat::decode.
 #pragma once
 
@@ -10,88 +9,17 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/blocks/block_formats.hpp"
-#include "kernels/math/lanes.hpp"
-#include "xtape/layout.hpp"
-
-#ifdef __GNUC__
-// Vectors wider than a register never cross the border of an object file. To the end of the file, where templates are
-// instantiated.
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
+#include "kernels/math/block_bytes.hpp"
 
 namespace xtape {
-
-/// Calls f(Block{}) with the struct of a block format.
-template <class F>
-auto with_block(Dtype dtype, const F& f) {
-  switch (dtype) {
-    case Dtype::q4_0:
-      return f(block::Q4_0{});
-    case Dtype::q4_k:
-      return f(block::Q4_K{});
-    case Dtype::q5_k:
-      return f(block::Q5_K{});
-    case Dtype::q6_k:
-      return f(block::Q6_K{});
-    default:
-      return f(block::Q8_0{});
-  }
-}
-
-template <class B>
-inline constexpr bool is_block_struct = false;
-template <>
-inline constexpr bool is_block_struct<block::Q8_0> = true;
-template <>
-inline constexpr bool is_block_struct<block::Q4_0> = true;
-template <>
-inline constexpr bool is_block_struct<block::Q4_K> = true;
-template <>
-inline constexpr bool is_block_struct<block::Q5_K> = true;
-template <>
-inline constexpr bool is_block_struct<block::Q6_K> = true;
-
-/// The numbers of a block.
-template <class B>
-inline constexpr std::int64_t block_numbers = 256;
-template <>
-inline constexpr std::int64_t block_numbers<block::Q8_0> = 32;
-template <>
-inline constexpr std::int64_t block_numbers<block::Q4_0> = 32;
-
-constexpr std::int64_t group_numbers = 32;
-/// The pairs of groups of a block. A block of one group counts as one.
-template <class B>
-inline constexpr std::int64_t block_pairs = std::max<std::int64_t>(1, block_numbers<B> / (2 * group_numbers));
-
-inline float float_of(float16 number) {
-#ifdef __F16C__
-  return _cvtsh_ss(number.bits);
-#else
-  return number;
-#endif
-}
 
 /// 32 small integers, and registers of them as floats.
 class Group {
  public:
-  typedef std::uint8_t Bytes __attribute__((vector_size(group_numbers)));  // NOLINT: `using` would drop the attribute
-  typedef std::uint8_t Half __attribute__((vector_size(group_numbers / 2)));  // NOLINT
-  typedef std::uint16_t Words __attribute__((vector_size(group_numbers)));    // NOLINT
   static constexpr int registers = group_numbers / static_cast<int>(xsimd::batch<float>::size);
 
-  static Bytes load(const void* from) {
-    Bytes bytes;
-    std::memcpy(&bytes, from, sizeof bytes);
-    return bytes;
-  }
-  static Bytes joined(Half low, Half high) {
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
-                                   21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
-  }
   /// The integers are signed bytes.
-  explicit Group(Bytes bytes) : bytes_(bytes) {}
+  explicit Group(GroupBytes bytes) : bytes_(bytes) {}
 
   template <int i>
   [[gnu::always_inline]] xsimd::batch<float> floats() const {
@@ -114,7 +42,7 @@ class Group {
   }
 
  private:
-  Bytes bytes_;
+  GroupBytes bytes_;
 };
 
 /// Calls f(i, register i of 32 numbers) for every register. `at(i)` returns it; i is a constant.
@@ -172,8 +100,7 @@ template <class B>
 class BlockReader {
  public:
   explicit BlockReader(const B& block) {
-    static const BlockFormat& format =
-        *std::ranges::find(block_formats(), static_cast<std::int64_t>(sizeof(B)), &BlockFormat::bytes);
+    static const BlockFormat& format = *find_block_format(name_of(block_dtype<B>));
     format.decode(reinterpret_cast<const std::byte*>(&block), numbers_, 1);
   }
   template <int odd, class F>
@@ -195,7 +122,7 @@ class BlockReader<block::Q8_0> {
   explicit BlockReader(const block::Q8_0& block) : block_(block) {}
   template <int odd, class F>
   [[gnu::always_inline]] void group(std::int64_t /*n*/, const F& f) const {
-    scale(Group(Group::load(block_.q)), float_of(block_.scale), f);
+    scale(Group(BlockBytes<block::Q8_0>(block_).group<0>(0)), float_of(block_.scale), f);
   }
 
  private:
@@ -221,44 +148,12 @@ class BlockReader<block::Q4_0> {
         },
         f);
 #else
-    Group::Half both;
-    std::memcpy(&both, block_.q, sizeof both);
-    scale(Group(Group::joined(both & 15, both >> 4) - 8), float_of(block_.scale), f);
+    scale(Group(BlockBytes<block::Q4_0>(block_).group<0>(0) - 8), float_of(block_.scale), f);
 #endif
   }
 
  private:
   const block::Q4_0& block_;
-};
-
-/// The scales and minima of Q4_K and Q5_K as floats.
-struct PartFloats {
-  alignas(64) float scales[8], minima[8];
-
-  template <class B>
-  explicit PartFloats(const B& block) {
-    std::uint32_t words[3], bytes[4];
-    std::memcpy(words, block.scales, sizeof words);
-    bytes[0] = words[0] & 0x3F3F3F3FU;  // block::PartScales, four at a time
-    bytes[1] = (words[2] & 0x0F0F0F0FU) | ((words[0] >> 6 & 0x03030303U) << 4);
-    bytes[2] = words[1] & 0x3F3F3F3FU;
-    bytes[3] = (words[2] >> 4 & 0x0F0F0F0FU) | ((words[1] >> 6 & 0x03030303U) << 4);
-    const float scale = float_of(block.scale), minimum = float_of(block.minimum);
-#ifdef __AVX2__
-    const auto floats = [&](int at) {
-      return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes + at))));
-    };
-    _mm256_store_ps(scales, _mm256_mul_ps(floats(0), _mm256_set1_ps(scale)));
-    _mm256_store_ps(minima, _mm256_mul_ps(floats(2), _mm256_set1_ps(minimum)));
-#else
-    std::uint8_t numbers[16];
-    std::memcpy(numbers, bytes, sizeof numbers);
-    for (int i = 0; i < 8; ++i) {
-      scales[i] = scale * static_cast<float>(numbers[i]);
-      minima[i] = minimum * static_cast<float>(numbers[i + 8]);
-    }
-#endif
-  }
 };
 
 template <>
@@ -285,8 +180,7 @@ class BlockReader<block::Q4_K> {
         },
         f);
 #else
-    const Group::Bytes both = Group::load(q);
-    scale_less(Group(odd ? both >> 4 : both & 15), scale, minimum, f);
+    scale_less(Group(BlockBytes<block::Q4_K>(block_).group<odd>(n)), scale, minimum, f);
 #endif
   }
 
@@ -298,49 +192,32 @@ class BlockReader<block::Q4_K> {
 template <>
 class BlockReader<block::Q5_K> {
  public:
-  explicit BlockReader(const block::Q5_K& block) : block_(block), parts_(block) {
-    std::memcpy(&high_, block.high, sizeof high_);
-  }
+  explicit BlockReader(const block::Q5_K& block) : bytes_(block), parts_(block) {}
   template <int odd, class F>
   [[gnu::always_inline]] void group(std::int64_t n, const F& f) const {
-    const Group::Bytes both = Group::load(block_.q + 32 * n);
-    // Moves the bit of this group to bit 4. Bits of the neighbour, with which a byte shares a word, do not get there.
-    const auto bit = static_cast<int>(2 * n + odd);
-    const auto fifth = reinterpret_cast<Group::Bytes>(bit < 4 ? high_ << (4 - bit) : high_ >> (bit - 4));
-    scale_less(Group((odd ? both >> 4 : both & 15) | (fifth & 16)), parts_.scales[2 * n + odd],
-               parts_.minima[2 * n + odd], f);
+    scale_less(Group(bytes_.group<odd>(n)), parts_.scales[2 * n + odd], parts_.minima[2 * n + odd], f);
   }
 
  private:
-  const block::Q5_K& block_;
+  BlockBytes<block::Q5_K> bytes_;
   PartFloats parts_;
-  Group::Words high_;
 };
 
 template <>
 class BlockReader<block::Q6_K> {
  public:
-  explicit BlockReader(const block::Q6_K& block) : block_(block) {
-    const float scale = float_of(block.scale);
-#pragma omp simd
-    for (int i = 0; i < 16; ++i) scales_[i] = scale * static_cast<float>(block.scales[i]);
-  }
+  explicit BlockReader(const block::Q6_K& block) : bytes_(block), parts_(block) {}
   template <int odd, class F>
   [[gnu::always_inline]] void group(std::int64_t n, const F& f) const {
-    const Group::Bytes low = Group::load(block_.q + n / 2 * 64 + odd * 32),
-                       high = Group::load(block_.high + n / 2 * 32);
-    // Group 0 and 1 of a half have the low halves of bytes, group 2 and 3 the high halves.
-    const Group::Bytes bits = n % 2 == 0 ? (low & 15) | (odd ? high << 2 & 48 : high << 4 & 48)
-                                         : (low >> 4) | (odd ? high >> 2 & 48 : high & 48);
-    const Group numbers(bits - 32);
-    const float* scales = scales_ + 4 * n + 2 * odd;
+    const Group numbers(bytes_.group<odd>(n) - 32);
+    const float* scales = parts_.scales + 4 * n + 2 * odd;
     each_register(
         [&](auto i) { return numbers.floats<i()>() * xsimd::batch<float>(scales[i() / (Group::registers / 2)]); }, f);
   }
 
  private:
-  const block::Q6_K& block_;
-  alignas(64) float scales_[16];
+  BlockBytes<block::Q6_K> bytes_;
+  SixteenScales parts_;
 };
 
 #endif

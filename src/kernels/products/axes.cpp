@@ -122,27 +122,62 @@ std::vector<Axis> axes_of(const Product& product) {
   return axes;
 }
 
+namespace {
+constexpr unsigned packed_result = 4, turned = 8;  // which of the two operands of a packed result is gathered
+
+/// Returns the choice, still without a plan for the axes, that copies the arrays of `mask` to dense layouts. Sets
+/// `packed` to the axes of these layouts.
+GemmChoice with_packed(const Product& product, const std::vector<Axis>& axes, unsigned mask,
+                       std::vector<Axis>& packed) {
+  GemmChoice choice;
+  choice.plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
+  choice.plan.threads = product.threads;
+  choice.plan.accumulate = product.accumulate && (mask & packed_result) == 0;
+  choice.plan.narrow = product.narrow;
+  // Whether the fixed operand must be packed again at every run.
+  const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;
+  choice.plan.fixed = rearranged ? -1 : product.fixed;
+  packed = axes;
+  sort_axes(packed, mask & 2 ? 0 : 1);  // a packed operand takes the axis order of the other operand
+  for (std::size_t i = 0; i < 3; ++i)
+    if (mask & (1u << i)) pack(packed, i, i == 2 && (mask & turned) != 0, choice.plan.offsets[i], choice);
+  return choice;
+}
+
+/// Completes `plan` with the sizes and strides of a product of which all rows, columns and terms merge. Returns whether
+/// they do.
+bool merge_all(const std::vector<Axis>& axes, GemmPlan& plan) {
+  Loops<3> m = group(axes, Role::m), n = group(axes, Role::n), k = group(axes, Role::k);
+  if (std::max({m.rank(), n.rank(), k.rank()}) > 1) return false;
+  std::tie(plan.m, plan.m_strides) = take(m, 0);
+  std::tie(plan.n, plan.n_strides) = take(n, 0);
+  std::tie(plan.k, plan.k_strides) = take(k, 0);
+  plan.outer = group(axes, Role::batch);
+  return true;
+}
+}  // namespace
+
 GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
   GemmChoice best;
-  constexpr unsigned packed_result = 4, turned = 8;  // which of the two operands of a packed result is gathered
   for (unsigned mask = 0; mask < 16; ++mask) {
     if ((mask & turned) != 0 && ((mask & packed_result) == 0 || (mask & 3) == 0)) continue;
-    GemmChoice choice;
-    choice.plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
-    choice.plan.threads = product.threads;
-    choice.plan.accumulate = product.accumulate && (mask & packed_result) == 0;
-    choice.plan.narrow = product.narrow;
-    // Whether the fixed operand must be packed again at every run.
-    const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;
-    choice.plan.fixed = rearranged ? -1 : product.fixed;
-    std::vector<Axis> packed = axes;
-    sort_axes(packed, mask & 2 ? 0 : 1);  // a packed operand takes the axis order of the other operand
-    for (std::size_t i = 0; i < 3; ++i)
-      if (mask & (1u << i)) pack(packed, i, i == 2 && (mask & turned) != 0, choice.plan.offsets[i], choice);
+    std::vector<Axis> packed;
+    GemmChoice choice = with_packed(product, axes, mask, packed);
     choose_inner(packed, choice);
     if (choice.cost < best.cost) best = choice;
   }
   return best;
+}
+
+std::optional<GemmChoice> choice_for_bytes(const Product& product, const std::vector<Axis>& axes) {
+  if (product.precision != Precision::int8) return std::nullopt;
+  const unsigned rows = is_block(product.narrow[1].value_or(Dtype::float32)) ? 1 : 2;  // the operand without blocks
+  for (const unsigned mask : {0U, rows, packed_result, rows | packed_result}) {
+    std::vector<Axis> packed;
+    GemmChoice choice = with_packed(product, axes, mask, packed);
+    if (merge_all(packed, choice.plan) && bytes_suit(choice.plan)) return choice;
+  }
+  return std::nullopt;
 }
 
 LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes) {
@@ -160,17 +195,12 @@ LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes) {
 }
 
 std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes) {
-  Loops<3> m = group(axes, Role::m), n = group(axes, Role::n), k = group(axes, Role::k);
-  if (std::max({m.rank(), n.rank(), k.rank()}) > 1) return std::nullopt;
   GemmPlan plan;
   plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
   plan.threads = product.threads;
   plan.accumulate = product.accumulate;
   plan.narrow = product.narrow;
-  std::tie(plan.m, plan.m_strides) = take(m, 0);
-  std::tie(plan.n, plan.n_strides) = take(n, 0);
-  std::tie(plan.k, plan.k_strides) = take(k, 0);
-  plan.outer = group(axes, Role::batch);
+  if (!merge_all(axes, plan)) return std::nullopt;
   return rows_suit(plan) ? std::optional(plan) : std::nullopt;
 }
 

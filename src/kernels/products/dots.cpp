@@ -145,8 +145,7 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
   // have many lines, or if runs are short, tiles are faster.
   constexpr std::int64_t few_lines = 32, most_lines = 4096, long_run = 16, many_terms = 2048, most_runs = 1 << 16;
   const auto line = static_cast<std::int64_t>(64 / size_of(product.dtype));
-  if (!has_fma || product.narrow[0] || product.narrow[1] || product.fixed >= 0 ||
-      product.precision != Precision::float32)
+  if (!has_fma || product.narrow[0] || product.narrow[1] || product.fixed >= 0 || rounds_to_bfloat16(product.precision))
     return std::nullopt;
   std::array<Loops<2>, 2> sides;  // lines of a and b, with strides in the operand and in c
   Loops<2> sums;                  // strides in a and b

@@ -2,9 +2,14 @@
 #include "kernels/elements/copy.hpp"
 #include "kernels/products/product.hpp"
 #include "kernels/table/kernel_form.hpp"
+#include "kernels/table/kernels.hpp"
 #include "kernels/table/row_kernel.hpp"
 
 namespace xtape {
+
+#ifdef XTAPE_SHARED_KERNELS
+extern const Kernels XTAPE_SHARED_KERNELS;
+#endif
 
 namespace {
 Product product_of(const KernelForm& form, bool accumulate) {
@@ -65,7 +70,14 @@ std::function<void(const KernelArguments&)> run_of(const KernelForm& form, const
   return kernel;
 }
 
-Kernel product_kernel(const KernelForm& form, const Product& product, const Addend& addend) {
+Kernel product_kernel([[maybe_unused]] const char* op, const KernelForm& form, const Addend& addend) {
+#ifdef XTAPE_SHARED_KERNELS
+  // Integers need VNNI in this set. Processors without it have the narrower set's products.
+  const bool blocks = is_block(form.dtype(0)) || is_block(form.dtype(1));
+  if (form.precision == Precision::int8 && blocks && instruction_set() < InstructionSet::avx512_bf16)
+    return XTAPE_SHARED_KERNELS.make(op, form);
+#endif
+  const Product product = product_of(form, form.inputs.size() > 2);
   const PlannedProduct planned = make_product(product);
   Kernel kernel;
   kernel.run = run_of(form, planned, addend);
@@ -80,7 +92,7 @@ Kernel product_kernel(const KernelForm& form, const Product& product, const Adde
 }
 
 Kernel make_einsum(const KernelForm& form) {
-  return product_kernel(form, product_of(form, false), {});
+  return product_kernel("einsum", form, {});
 }
 
 Kernel make_einsum_add(const KernelForm& form) {
@@ -91,7 +103,7 @@ Kernel make_einsum_add(const KernelForm& form) {
     addend.copy_rows = {make_copy(form.dtype(2), row_of(in), row_of(out), 1), in.strides[0] * bytes,
                         out.strides[0] * bytes};
   }
-  return product_kernel(form, product_of(form, true), addend);
+  return product_kernel("einsum_add", form, addend);
 }
 }  // namespace
 

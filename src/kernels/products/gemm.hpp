@@ -65,6 +65,14 @@ GemmPlan with_columns_running(const GemmPlan& plan);
 /// Estimates the nanoseconds on one thread, to choose between plans.
 double gemm_cost(const GemmPlan& plan);
 
+/// Prefetches the cache line `bytes` after an address. A place beyond the end of the matrix is harmless, but is no
+/// pointer.
+inline void will_read(const void* address, std::int64_t bytes) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  __builtin_prefetch(
+      reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes)), 0,
+      2);
+}
 // Products of few rows and a large matrix, such as one decoding step with a weight. Nearly all their time goes into
 // reading the matrix. The matrix is therefore read once, in memory order, and never packed.
 
@@ -78,6 +86,17 @@ template <class T>
 MatrixProducts<T> make_rows(const GemmPlan& plan);
 extern template MatrixProducts<float> make_rows<float>(const GemmPlan&);
 extern template MatrixProducts<double> make_rows<double>(const GemmPlan&);
+
+/// Whether the terms of each column of operand 1 are whole blocks, if it has blocks.
+bool columns_have_blocks(const GemmPlan& plan);
+
+// Products of float32 rows by a matrix in blocks, for Precision::int8 (byte_products.hpp).
+
+/// Whether one operand is a matrix whose sums are whole blocks, and the other one has floats. False if the instruction
+/// set does not fuse, or is avx512 on a processor without VNNI.
+bool bytes_suit(const GemmPlan& plan);
+/// `plan` must satisfy bytes_suit. With up to 8 rows, the bits of a row do not depend on the other rows.
+MatrixProducts<float> make_bytes(const GemmPlan& plan);
 
 // Batches of matrix products in register tiles. The method follows Goto and van de Geijn (2008, Anatomy of
 // high-performance matrix multiplication), but reads a in place if possible.

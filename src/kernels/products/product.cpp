@@ -42,7 +42,7 @@ bool any(const Narrow& narrow) {
 }
 
 const char* name_of(ProductWay way) {
-  static const char* const names[] = {"loops", "tiles", "bfloat16_tiles", "amx", "rows", "dots"};
+  static const char* const names[] = {"loops", "tiles", "bfloat16_tiles", "amx", "rows", "dots", "bytes"};
   return names[static_cast<int>(way)];
 }
 
@@ -52,7 +52,7 @@ const char* name_of(ProductWay way) {
 template <class T>
 ProductWay way_of(const Product& product, const GemmPlan& plan) {
   if constexpr (std::is_same_v<T, float>) {
-    const bool rounds = product.precision != Precision::float32;
+    const bool rounds = rounds_to_bfloat16(product.precision);
     if ((rounds || product.bits == Bits::fast) && !any(plan.narrow) && amx_suits(plan, product.precision))
       return ProductWay::amx;
     if (product.precision == Precision::bf16 && bfloat16_tiles_suit(plan)) return ProductWay::bfloat16_tiles;
@@ -97,6 +97,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, Pro
   if constexpr (std::is_same_v<T, float>) {
     if (planned.way == ProductWay::amx) products = make_amx(choice.plan, product.precision);
     if (planned.way == ProductWay::bfloat16_tiles) products = make_bfloat16_tiles(choice.plan);
+    if (planned.way == ProductWay::bytes) products = make_bytes(choice.plan);
   }
   const std::size_t own_place = planned.scratch_bytes;
   planned.scratch_bytes += whole_lines(products.scratch_bytes);
@@ -165,6 +166,11 @@ bool rearranges_blocks(const Product& product, const GemmChoice& choice) {
   return false;
 }
 
+/// Whether one operand has blocks, and the other one is narrow in another way.
+bool blocks_by_narrow(const Narrow& narrow) {
+  return narrow[0] && narrow[1] && is_block(*narrow[0]) != is_block(*narrow[1]);
+}
+
 /// Returns a product that, before each run, converts a narrow operand to float32 in scratch memory. If both operands
 /// are narrow, it converts the smaller one.
 PlannedProduct widened_before(Product product);
@@ -174,6 +180,10 @@ template <class T>
   const std::vector<Axis> axes = axes_of(product);
   const LoopsPlan loops = loops_of(product, axes);
   if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (const auto bytes = choice_for_bytes(product, axes)) return by_matrices<T>(product, *bytes, ProductWay::bytes);
+      if (product.precision == Precision::int8 && blocks_by_narrow(product.narrow)) return widened_before(product);
+    }
     if (const auto rows = rows_of(product, axes)) return by_rows<T>(*rows);
     if constexpr (std::is_same_v<T, float>)
       if (auto dots = dots_of(product, axes)) return make_dots<T>(std::move(*dots));
@@ -216,7 +226,10 @@ Widening make_widen(Dtype dtype, const Layout& from, int threads) {
 PlannedProduct widened_before(Product product) {
   const std::array<Layout*, 2> layouts{&product.a, &product.b};
   const std::size_t small = count_of(product.a.shape) <= count_of(product.b.shape) ? 0 : 1;
-  const std::size_t which = product.narrow[small] ? small : 1 - small;
+  std::size_t which = product.narrow[small] ? small : 1 - small;
+  // Integers need the blocks themselves.
+  if (product.precision == Precision::int8 && product.narrow[1 - which] && is_block(*product.narrow[which]))
+    which = 1 - which;
   const Dtype dtype = *product.narrow[which];
   const Layout dense = Layout::dense(layouts[which]->shape);
   const auto widen = make_widen(dtype, *layouts[which], product.threads);
@@ -258,7 +271,7 @@ PlannedProduct nothing_to_add(const Product& product) {
 }  // namespace
 
 PlannedProduct make_product(const Product& given) {
-  if (given.bits == Bits::same && given.precision != Precision::float32 && given.dtype == Dtype::float32)
+  if (given.bits == Bits::same && rounds_to_bfloat16(given.precision) && given.dtype == Dtype::float32)
     throw Error("precision " + std::string(name_of(given.precision)) +
                 " gives other bits on another processor, which bits \"same\" refuses: use precision float32");
   Product product = given;

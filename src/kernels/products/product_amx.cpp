@@ -315,14 +315,14 @@ class AmxProduct {
 
 namespace {
 int parts_for(Precision precision) {
-  return precision == Precision::float32 ? 3 : precision == Precision::bf16x3 ? 2 : 1;
+  return !rounds_to_bfloat16(precision) ? 3 : precision == Precision::bf16x3 ? 2 : 1;
 }
 }  // namespace
 
 bool amx_suits(const GemmPlan& plan, Precision precision) {
   // Decomposing takes (m + n) k steps, and multiplying takes m n k steps, so the harmonic mean of m and n determines
   // whether the unit pays off. Below these limits, tiles are as fast.
-  const std::int64_t least_mean = precision == Precision::float32 ? 80 : 48;
+  const std::int64_t least_mean = rounds_to_bfloat16(precision) ? 48 : 80;
   constexpr std::int64_t least_terms = 16;
   return 2 * plan.m * plan.n >= least_mean * (plan.m + plan.n) && plan.k >= least_terms && amx::available();
 }

@@ -4,9 +4,8 @@
 
 #include "base/memory/lengths.hpp"
 #include "base/threads/threads.hpp"
-#include "kernels/math/block_lanes.hpp"
 #include "kernels/math/lanes.hpp"
-#include "kernels/products/gemm.hpp"
+#include "kernels/products/block_rows.hpp"
 
 namespace xtape {
 
@@ -18,13 +17,6 @@ constexpr std::int64_t block_elements = 1 << 18;
 constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
 constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
-
-// Where code is to be small, rows are computed one after the other, instead of by a function for each number of rows.
-#ifdef __OPTIMIZE_SIZE__
-constexpr bool small_code = true;
-#else
-constexpr bool small_code = false;
-#endif
 
 /// Returns the plan with m <= n, with the operands exchanged if necessary.
 GemmPlan with_few_rows(const GemmPlan& plan) {
@@ -40,30 +32,6 @@ bool matrix_columns_run(const GemmPlan& plan) {
   return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
 }
 
-/// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. W is the element type of the
-/// matrix, or the struct of its blocks. Strides count elements.
-template <class T, class W>
-struct RowColumns {
-  const T* x;
-  const W* w;
-  T* c;
-  std::int64_t terms, columns;
-  std::int64_t x_row, x_term, w_term, w_column, c_row, c_column;
-  bool add;
-
-  RowColumns row(int i) const {
-    RowColumns one = *this;
-    one.x += i * x_row;
-    one.c += i * c_row;
-    return one;
-  }
-};
-
-/// Prefetches a cache line. An address beyond the end of the matrix is harmless.
-inline void will_read(const void* address) {
-  __builtin_prefetch(address, 0, 2);
-}
-
 /// Adds the terms [first, first + terms) to all columns of all rows.
 template <class T, class W, int rows, int terms>
 void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
@@ -77,7 +45,7 @@ void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
     Batch matrix[terms];
     for (int k = 0; k < terms; ++k) {
       matrix[k] = lanes.load(w + k * p.w_term + j);
-      will_read(w + (k + terms) * p.w_term + j);
+      will_read_element(w, (k + terms) * p.w_term + j);
     }
     for (int i = 0; i < rows; ++i) {
       T* to = p.c + i * p.c_row + j;
@@ -98,96 +66,6 @@ void by_terms(const RowColumns<T, W>& p) {
     for (int i = 0; i < rows; ++i) add_terms<T, W, 1, 1>(p.row(i), k);
 }
 
-/// The address of an element, or of the block that begins with it.
-template <class W>
-const W* at_element(const W* first, std::int64_t element) {
-  if constexpr (is_block_struct<W>)
-    return first + element / block_numbers<W>;
-  else
-    return first + element;
-}
-
-/// The sums of several columns and rows over terms in blocks. Adds the terms in the order in which multiply_columns
-/// adds them. Decodes each block once for all rows. A sum waits for the addition before it, so several columns take
-/// turns.
-template <class W, int rows, int columns>
-class BlockSums {
- public:
-  explicit BlockSums(const RowColumns<float, W>& product) : product_(product) {
-    for (auto& of_column : sums_)
-      for (auto& sum : of_column) sum.fill(xsimd::batch<float>(0.0F));
-  }
-  /// Adds the terms of one block of each column.
-  [[gnu::always_inline]] void add(const W* const (&w)[columns], std::int64_t block) {
-    const float* x = product_.x + block * block_numbers<W>;
-    [&]<std::size_t... j>(std::index_sequence<j...>) __attribute__((always_inline)) {
-      const BlockReader<W> readers[] = {BlockReader<W>(w[j][block])...};
-      for (std::int64_t n = 0; n < block_pairs<W>; ++n) (add_pair<j>(readers[j], n, x), ...);
-    }
-    (std::make_index_sequence<columns>{});
-  }
-  float sum(int row, int column) const { return add_line<float>(sums_[column][row]); }
-
- private:
-  template <std::size_t j>
-  [[gnu::always_inline]] void add_pair(const BlockReader<W>& reader, std::int64_t n, const float* x) {
-    add_group<0, j>(reader, n, x);
-    if constexpr (group_numbers < block_numbers<W>) add_group<1, j>(reader, n, x);
-  }
-  template <int odd, std::size_t j>
-  [[gnu::always_inline]] void add_group(const BlockReader<W>& reader, std::int64_t n, const float* x) {
-    constexpr std::int64_t width = xsimd::batch<float>::size;
-    reader.template group<odd>(
-        n, [&](auto index, const auto& matrix) __attribute__((always_inline)) {
-          const float* terms = x + (2 * n + odd) * group_numbers + index() * width;
-#pragma GCC unroll 4
-          for (int i = 0; i < rows; ++i) {
-            auto& sum = sums_[j][i][index() % std::tuple_size_v<Line<float>>];
-            sum = fused<float>(xsimd::batch<float>::load_unaligned(terms + i * product_.x_row), matrix, sum);
-          }
-        });
-  }
-
-  const RowColumns<float, W>& product_;
-  Line<float> sums_[columns][rows];
-};
-
-/// Computes the columns of `rows` rows if the terms of a column are whole blocks.
-template <class W, int rows>
-[[gnu::noinline]] void multiply_blocks(const RowColumns<float, W>& p) {
-  // Sums in half of the registers.
-  constexpr int registers = sizeof(xsimd::batch<float>) == 64 ? 16 : 8;
-  constexpr int columns = std::clamp(registers / rows / static_cast<int>(std::tuple_size_v<Line<float>>), 1, 4);
-  constexpr std::int64_t cache_line = 64, together = cache_line / std::min<std::int64_t>(cache_line, sizeof(W));
-  const std::int64_t blocks = p.terms / block_numbers<W>, column = p.w_column / block_numbers<W>;
-  for (std::int64_t first = 0; first < p.columns; first += columns) {
-    const W* w[columns];  // the last columns again, if there are no more
-    for (int j = 0; j < columns; ++j) w[j] = p.w + std::min(first + j, p.columns - 1) * column;
-    BlockSums<W, rows, columns> sums(p);
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      if (b % together == 0)
-        for (int j = 0; j < columns; ++j)
-          for (std::int64_t byte = 0; byte < static_cast<std::int64_t>(sizeof(W)); byte += cache_line)
-            will_read(reinterpret_cast<const std::byte*>(w[j] + columns * column + b) + byte);
-      sums.add(w, b);
-    }
-    for (int j = 0; j < columns && first + j < p.columns; ++j)
-      for (int i = 0; i < rows; ++i) {
-        float& to = p.c[i * p.c_row + (first + j) * p.c_column];
-        to = p.add ? to + sums.sum(i, j) : sums.sum(i, j);
-      }
-  }
-}
-
-/// Computes the rows in groups, because each number of rows is a function of its own for each format.
-template <class W, int rows>
-void by_blocks(const RowColumns<float, W>& p) {
-  if constexpr (rows >= 4) multiply_blocks<W, 4>(p);
-  if constexpr (rows >= 8) multiply_blocks<W, 4>(p.row(4));
-  if constexpr (rows % 4 >= 2) multiply_blocks<W, 2>(p.row(rows / 4 * 4));
-  if constexpr (rows % 2 == 1) multiply_blocks<W, 1>(p.row(rows - 1));
-}
-
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
 template <class T, class W, int rows, int columns>
 void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
@@ -198,7 +76,7 @@ void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
   for_lines<T>(p.terms, [&](std::int64_t k, auto piece, const auto& lanes) {
     for (int j = 0; j < columns; ++j) {
       const xsimd::batch<T> matrix = lanes.load(w + j * p.w_column + k);
-      will_read(w + (j + columns) * p.w_column + k);
+      will_read_element(w, (j + columns) * p.w_column + k);
       for (int i = 0; i < rows; ++i)
         sums[i][j][piece] = fused<T>(lanes.load(p.x + i * p.x_row + k), matrix, sums[i][j][piece]);
     }
@@ -228,13 +106,42 @@ template <class T, class W, int rows, MultiplyRows<T, W> one>
 void one_by_one(const RowColumns<T, W>& p) {
   for (int i = 0; i < rows; ++i) one(p.row(i));
 }
-template <class T, class W, int... i>
-constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
-  return {small_code ? one_by_one<T, W, i + 1, by_terms<T, W, 1>> : by_terms<T, W, i + 1>...};
+/// Computes 4, 2 and 1 rows together.
+template <class T, class W, int rows, MultiplyRows<T, W> four, MultiplyRows<T, W> two, MultiplyRows<T, W> one>
+void in_groups(const RowColumns<T, W>& p) {
+  for (int i = 0; i + 4 <= rows; i += 4) four(p.row(i));
+  if constexpr (rows % 4 >= 2) two(p.row(rows / 4 * 4));
+  if constexpr (rows % 2 == 1) one(p.row(rows - 1));
+}
+/// Whether each number of rows has a function of its own. Narrow types take less code.
+template <class T, class W>
+constexpr bool has_all_rows = std::is_same_v<T, W>;
+
+template <class T, class W, int rows>
+constexpr MultiplyRows<T, W> by_terms_of() {
+  if constexpr (small_code)
+    return one_by_one<T, W, rows, by_terms<T, W, 1>>;
+  else if constexpr (has_all_rows<T, W>)
+    return by_terms<T, W, rows>;
+  else
+    return in_groups<T, W, rows, by_terms<T, W, 4>, by_terms<T, W, 2>, by_terms<T, W, 1>>;
+}
+template <class T, class W, int rows>
+constexpr MultiplyRows<T, W> by_columns_of() {
+  if constexpr (small_code)
+    return one_by_one<T, W, rows, by_columns<T, W, 1>>;
+  else if constexpr (has_all_rows<T, W>)
+    return by_columns<T, W, rows>;
+  else
+    return in_groups<T, W, rows, by_columns<T, W, 4>, by_columns<T, W, 2>, by_columns<T, W, 1>>;
 }
 template <class T, class W, int... i>
-constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
-  return {small_code ? one_by_one<T, W, i + 1, by_columns<T, W, 1>> : by_columns<T, W, i + 1>...};
+constexpr std::array<MultiplyRows<T, W>, rows_together<T>> all_by_terms(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_terms_of<T, W, i + 1>()...};
+}
+template <class T, class W, int... i>
+constexpr std::array<MultiplyRows<T, W>, rows_together<T>> all_by_columns(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_columns_of<T, W, i + 1>()...};
 }
 
 /// A product with a matrix so large that reading it takes nearly all the time. The product is divided along the terms.
@@ -254,7 +161,7 @@ class Chunked {
 
   void run(const T* x, const W* w, T* c, T* sums) const {
     constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
-    static constexpr auto multiply = by_terms_of<T, W>(all_rows);
+    static constexpr auto multiply = all_by_terms<T, W>(all_rows);
     const std::int64_t count = ceiling(plan_.k, chunk_), size = plan_.m * plan_.n;
     // If threads are more than chunks, each chunk is divided along the columns.
     const std::int64_t parts = std::clamp<std::int64_t>(2 * plan_.threads / count, 1, ceiling(plan_.n, least_columns));
@@ -290,20 +197,17 @@ class Chunked {
   std::int64_t chunk_;  // terms per chunk
 };
 
-template <class W, int... i>
-constexpr std::array<MultiplyRows<float, W>, rows_together<float>> by_blocks_of(
-    std::integer_sequence<int, i...> /*rows*/) {
-  return {small_code ? one_by_one<float, W, i + 1, by_blocks<W, 1>> : by_blocks<W, i + 1>...};
-}
-
 /// Returns the functions for 1, 2 … rows.
 template <class T, class W>
 std::array<MultiplyRows<T, W>, rows_together<T>> functions_of(const GemmPlan& plan) {
   constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
-  if constexpr (is_block_struct<W>)
-    return by_blocks_of<W>(all_rows);
-  else
-    return matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
+  if constexpr (is_block_struct<W>) {
+    std::array<MultiplyRows<T, W>, rows_together<T>> all;
+    all.fill(by_blocks<W>);
+    return all;
+  } else {
+    return matrix_columns_run(plan) ? all_by_terms<T, W>(all_rows) : all_by_columns<T, W>(all_rows);
+  }
 }
 
 template <class T, class W>
@@ -322,38 +226,38 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
   const std::int64_t at_once = plan.m <= rows_together<T> ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
-  return {
-      [plan, multiply, blocks, most_blocks, grain, swapped](const void* a, const void* b, T* c, void*, const void*) {
-        if (swapped) std::swap(a, b);
-        const T* x = static_cast<const T*>(a);
-        const W* w = static_cast<const W*>(b);
-        parallel_for(plan.threads, plan.outer.count() * blocks, grain, [&](std::int64_t begin, std::int64_t finish) {
-          while (begin < finish) {
-            const std::int64_t block = begin % blocks;
-            const std::int64_t count = std::min({finish - begin, blocks - block, most_blocks});
-            const std::int64_t first = block * block_columns;
-            auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
-            for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
-            for (std::int64_t row = 0; row < plan.m; row += rows_together<T>) {
-              const std::int64_t rows = std::min<std::int64_t>(rows_together<T>, plan.m - row);
-              multiply[rows - 1](
-                  {x + at[0] + row * plan.m_strides[0], at_element(w, at[1]), c + at[2] + row * plan.m_strides[2],
-                   plan.k, std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0],
-                   plan.k_strides[1], plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
-            }
-            begin += count;
-          }
-        });
-      }};
+  return {[plan, multiply, blocks, most_blocks, grain, swapped](const void* a, const void* b, T* c, void*,
+                                                                const void*) {
+    if (swapped) std::swap(a, b);
+    const T* x = static_cast<const T*>(a);
+    const W* w = static_cast<const W*>(b);
+    parallel_for(plan.threads, plan.outer.count() * blocks, grain, [&](std::int64_t begin, std::int64_t finish) {
+      while (begin < finish) {
+        const std::int64_t block = begin % blocks;
+        const std::int64_t count = std::min({finish - begin, blocks - block, most_blocks});
+        const std::int64_t first = block * block_columns;
+        auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
+        for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
+        for (std::int64_t row = 0; row < plan.m; row += rows_together<T>) {
+          const std::int64_t rows = std::min<std::int64_t>(rows_together<T>, plan.m - row);
+          multiply[rows - 1](
+              {x + at[0] + row * plan.m_strides[0], at_element(w, at[1]), c + at[2] + row * plan.m_strides[2], plan.k,
+               std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0], plan.k_strides[1],
+               plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate, static_cast<int>(rows)});
+        }
+        begin += count;
+      }
+    });
+  }};
 }
-/// Whether the terms of each column of the matrix are whole blocks, if the matrix has blocks.
+}  // namespace
+
 bool columns_have_blocks(const GemmPlan& plan) {
   if (!is_block(plan.narrow[1].value_or(Dtype::float32))) return true;
   const auto whole = [block = block_of(*plan.narrow[1])](std::int64_t elements) { return elements % block == 0; };
-  return terms_run(plan) && whole(plan.k) && whole(plan.n_strides[1]) && whole(plan.offsets[1]) &&
+  return plan.k_strides[1] == 1 && whole(plan.k) && whole(plan.n_strides[1]) && whole(plan.offsets[1]) &&
          std::all_of(plan.outer.strides[1].begin(), plan.outer.strides[1].end(), whole);
 }
-}  // namespace
 
 bool rows_suit(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);

@@ -1,0 +1,143 @@
+/// Products of float32 rows by a matrix in blocks, in integers (Precision::int8). The rows are rounded to 8 bits: 32
+/// neighbours are a scale times integers from -127 to 127. The products of 32 or 16 numbers that share a scale in both
+/// operands are added as integers, which is exact. Their sums are scaled and added in float32, in an order that depends
+/// only on the number of rows: results have the same bits with every instruction set that fuses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/math/block_bytes.hpp"
+#include "kernels/products/gemm.hpp"
+
+namespace xtape {
+
+/// Registers of bytes, and of the sums of four neighbouring products of bytes.
+using Ints = xsimd::batch<std::int32_t>;
+using ByteRegister = Register<std::uint8_t, sizeof(Ints)>::type;
+
+/// Whether an instruction multiplies unsigned by signed bytes and adds four neighbouring products (VNNI).
+#ifdef __AVX512F__
+inline constexpr bool adds_four = true;
+#else
+inline constexpr bool adds_four = false;
+#endif
+
+/// How the integers of a block are in registers. With VNNI, those of Q8_0 lose their signs.
+template <class B>
+inline constexpr bool has_signs = block_dtype<B> == Dtype::q8_0 && !adds_four;
+template <class B>
+inline constexpr int origin_of = block_dtype<B> == Dtype::q8_0&& adds_four ? 128 : BlockBytes<B>::origin;
+/// The numbers of a block that share a scale.
+template <class B>
+inline constexpr int part_numbers = block_dtype<B> == Dtype::q6_k ? 16 : 32;
+template <class B>
+inline constexpr bool has_minima = block_dtype<B> == Dtype::q4_k || block_dtype<B> == Dtype::q5_k;
+
+/// What the rows need to know of a format.
+struct ByteFormat {
+  int part, origin;
+  bool has_minima;
+};
+inline ByteFormat byte_format(Dtype dtype) {
+  return with_block(dtype, [](auto block) {
+    using B = decltype(block);
+    return ByteFormat{part_numbers<B>, origin_of<B>, has_minima<B>};
+  });
+}
+
+template <class B, int odd>
+[[gnu::always_inline]] inline GroupBytes group_of(const BlockBytes<B>& block, std::int64_t n) {
+  const GroupBytes bytes = block.template group<odd>(n);
+  return block_dtype<B> == Dtype::q8_0 && adds_four ? bytes ^ 128 : bytes;
+}
+
+/// Adds to each lane the products of its four bytes of a weight and of a row. In a weight without signs, bytes are at
+/// most 63, if there is no VNNI.
+template <bool is_signed>
+[[gnu::always_inline]] inline Ints add_products(Ints sums, ByteRegister weight, ByteRegister row) {
+#ifdef __AVX512F__
+  __m512i result = sums;
+  // Does not use the intrinsic, because the intrinsic needs a function that is compiled for AVX512-VNNI.
+  asm("vpdpbusd %2, %1, %0" : "+v"(result) : "v"(weight), "v"(row));
+  return result;
+#elif defined(__AVX2__)
+  auto w = reinterpret_cast<__m256i>(weight), x = reinterpret_cast<__m256i>(row);
+  if constexpr (is_signed) {
+    x = _mm256_sign_epi8(x, w);
+    w = _mm256_abs_epi8(w);  // of -128: 128, without a sign
+  }
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+#else
+  constexpr std::size_t lanes = Ints::size;
+  std::array<std::int32_t, lanes> all;
+  sums.store_unaligned(all.data());
+  for (std::size_t i = 0; i < 4 * lanes; ++i) {
+    const int w = is_signed ? static_cast<std::int8_t>(weight[i]) : static_cast<int>(weight[i]);
+    all[i / 4] += w * static_cast<std::int8_t>(row[i]);
+  }
+  return Ints::load_unaligned(all.data());
+#endif
+}
+
+inline xsimd::batch<float> floats_of(Ints numbers) {
+#ifdef __AVX512F__
+  return _mm512_cvtepi32_ps(numbers);
+#elif defined(__AVX2__)
+  return _mm256_cvtepi32_ps(numbers);
+#else
+  std::array<std::int32_t, Ints::size> all;
+  numbers.store_unaligned(all.data());
+  std::array<float, Ints::size> floats;
+  for (std::size_t i = 0; i < all.size(); ++i) floats[i] = static_cast<float>(all[i]);
+  return xsimd::batch<float>::load_unaligned(floats.data());
+#endif
+}
+
+/// A row in bytes.
+struct ByteRow {
+  const std::int8_t* bytes;
+  const float* scales;          ///< For every 16 or 32 numbers.
+  const std::int32_t* origins;  ///< The sums of numbers, times -origin: what sums of products begin with.
+  const float* sums;            ///< scale * the sum of every 32 numbers, for the minima.
+};
+
+/// The memory of rows in bytes.
+class ByteRows {
+ public:
+  /// `summed`: the number of neighbours with a sum in ByteRow::origins.
+  ByteRows(std::int64_t terms, const ByteFormat& format, int summed);
+
+  std::size_t bytes_of_row() const { return row_bytes_; }
+  ByteRow row(const std::byte* memory, std::int64_t i) const {
+    const std::byte* at = memory + static_cast<std::size_t>(i) * row_bytes_;
+    return {reinterpret_cast<const std::int8_t*>(at), reinterpret_cast<const float*>(at + scales_),
+            reinterpret_cast<const std::int32_t*>(at + origins_), reinterpret_cast<const float*>(at + sums_)};
+  }
+  /// Rounds a row to bytes. If a number is infinite or NaN, the scale of its 32 neighbours is NaN, and so are the
+  /// results of the row.
+  void round(const float* x, std::int64_t term_stride, std::byte* memory, std::int64_t row) const;
+
+ private:
+  std::int64_t terms_;
+  ByteFormat format_;
+  int summed_;
+  std::size_t scales_, origins_, sums_, row_bytes_;
+};
+
+/// A product by a matrix in blocks, which is operand 1 of its plan.
+struct ByteProduct {
+  ByteRows rows;  ///< How the method reads the rows.
+  std::size_t scratch_bytes = 0;
+  /// `blocks` and `c` are the addresses of the first elements.
+  std::function<void(const std::byte* rows, const std::byte* blocks, float* c, std::byte* scratch)> multiply;
+};
+
+/// The most rows of products that read each column once, with terms in the lanes of registers. The bits of a row do not
+/// depend on the other rows.
+constexpr std::int64_t few_byte_rows = 8;
+ByteProduct make_byte_columns(const GemmPlan& plan);
+/// Products of more rows, with columns in the lanes.
+ByteProduct make_byte_tiles(const GemmPlan& plan);
+
+}  // namespace xtape
