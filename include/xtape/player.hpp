@@ -60,6 +60,9 @@ struct PlayerOptions {
   std::uint64_t seed = 0;                    ///< Determines the numbers of all random ops.
   Precision precision = Precision::float32;  ///< The precision of products of float32 arrays.
   Bits bits = Bits::usual;                   ///< Whether results have the same bits on every processor.
+  /// How a Predictor stores what the op `cache` keeps: float32, as computed, or q8_0, in a quarter of the memory. Then
+  /// floats whose last axis is whole blocks are rounded to 8 bits. Other players do not read this option.
+  Dtype caches = Dtype::float32;
   Passes passes = {};
   std::vector<Carry> carries = {};             ///< The carried states. Tape::states() returns those of caches.
   std::shared_ptr<Arena> arena = {};           ///< Null: the player has its own arena.

@@ -221,14 +221,17 @@ class Tape {
 
   /// In mode predict, declares that `tokens` [rows, …] continue rows that began earlier. `past` is int64 [rows]: in row
   /// i, past[i] positions precede the tokens. Caches have space for `capacity` positions per row. All values computed
-  /// from `tokens` afterwards have this past. Other values, such as those of an encoder, have no past. Throws Error in
-  /// another mode, if there is already a past, or if capacity < 1. Throws ShapeError if `past` has another type.
-  void set_past(const Var& tokens, const Var& past, std::int64_t capacity);
+  /// from `tokens` afterwards have this past. Other values, such as those of an encoder, have no past. If `caches` is
+  /// q8_0, caches of float32 values whose last axis is whole blocks round them to 8 bits. Throws Error in another mode,
+  /// if there is already a past, or if capacity < 1. Throws ShapeError if `past` has another type. Throws DtypeError if
+  /// `caches` is neither float32 nor q8_0.
+  void set_past(const Var& tokens, const Var& past, std::int64_t capacity, Dtype caches = Dtype::float32);
   /// Returns the past of x. If x depends on the `tokens` of set_past, this is the var `past` of set_past. Otherwise, it
   /// is an empty var. Takes time linear in the number of nodes that x depends on. Throws HandleError if x belongs to
   /// another tape.
   Var past_of(const Var& x) const;
   std::int64_t capacity() const;  ///< The number of positions per row of the caches. 0 if the tape has no past.
+  Dtype caches() const;           ///< The dtype in which caches store float32 values: see set_past.
   /// The states of the caches recorded so far, in the order of recording. A player of the tape needs them as
   /// PlayerOptions::carries.
   std::vector<Carry> states() const;

@@ -40,6 +40,9 @@ OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& ch
       if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
       run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint), communicator);
       run_->model().store_weights_as(inference.dtypes());
+      PlayerOptions playing = run_->model().player_options();
+      playing.caches = dtype_named(inference.caches);
+      run_->model().set_player_options(16, playing);
       return check(use, path);
     }
     folder_ = folder->path;
@@ -67,6 +70,7 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   PlayerOptions playing;
   playing.threads = ranks::threads_of(group_, static_cast<int>(threads));
   if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);
+  playing.caches = dtype_named(inference.caches);
   if (!inference.bits.empty()) playing.bits = bits_named(inference.bits);
   model_->set_player_options(16, playing);
   tokenizers_.source = load_tokenizer(folder.path);

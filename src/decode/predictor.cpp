@@ -40,6 +40,8 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
     throw Error("the capacity of caches must be at least 1 and at most " + std::to_string(decode::most_places));
   if (options.players < 1) throw Error("at least one player must be kept");
   if (options.limit < 0) throw Error("the limit of positions must be at least 1, or 0 for none");
+  if (const Dtype caches = step_players.options().caches; caches != Dtype::float32 && caches != Dtype::q8_0)
+    throw DtypeError(std::string("caches are stored as float32 or Q8_0, not ") + name_of(caches));
   threads = thread_count(step_players.options().threads);
 }
 
@@ -67,7 +69,8 @@ NamedSizes Predictor::Data::with_tokens(NamedSizes sizes, std::int64_t count, st
 
 decode::Recording Predictor::Data::record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens,
                                           std::int64_t places) const {
-  return decode::record_step(*model, function, options.stepped, with_tokens(sizes, count, tokens), places);
+  return decode::record_step(*model, function, options.stepped, with_tokens(sizes, count, tokens), places,
+                             step_players.options().caches);
 }
 
 const decode::StepSplit& Predictor::Data::split_of(const decode::Recording& recording, std::int64_t count,

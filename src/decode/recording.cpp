@@ -11,12 +11,12 @@
 namespace xtape::decode {
 
 Recording record_step(const Model& model, const std::string& function, const std::string& stepped,
-                      const NamedSizes& sizes, std::int64_t capacity) {
+                      const NamedSizes& sizes, std::int64_t capacity, Dtype caches) {
   Recording made;
   const NamedVars inputs = model.inputs(made.tape, function, sizes);
   made.tokens = inputs.at(stepped);
   made.past = made.tape.input("past of " + stepped, {made.tokens.size(0)}, Dtype::int64);
-  made.tape.set_past(made.tokens, made.past, capacity);
+  made.tape.set_past(made.tokens, made.past, capacity, caches);
   made.result = model.record(made.tape, function, inputs)[0].value;
   for (const auto& [name, var] : inputs)
     if (name != stepped) made.fixed.add(name, var);

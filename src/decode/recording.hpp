@@ -19,7 +19,7 @@ struct Recording {
 /// Records `function` with the tokens as its input `stepped`. `sizes` include the sizes of the tokens. `capacity` is
 /// the number of positions in caches.
 Recording record_step(const Model& model, const std::string& function, const std::string& stepped,
-                      const NamedSizes& sizes, std::int64_t capacity);
+                      const NamedSizes& sizes, std::int64_t capacity, Dtype caches = Dtype::float32);
 
 bool same_ops(const Recording& a, const Recording& b);
 /// Throws DefinitionError if the recordings do not have the same ops.

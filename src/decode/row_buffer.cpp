@@ -6,9 +6,9 @@
 namespace xtape::decode {
 
 std::int64_t RowBuffer::bytes_per_row() const {
-  auto bytes = static_cast<std::int64_t>(size_of(dtype_));
-  for (std::size_t i = 1; i < shape_.size(); ++i) bytes *= shape_[i];
-  return bytes;
+  std::int64_t elements = 1;
+  for (std::size_t i = 1; i < shape_.size(); ++i) elements *= shape_[i];
+  return bytes_of(dtype_, elements);
 }
 
 std::byte* RowBuffer::aside() {
@@ -26,10 +26,11 @@ bool RowBuffer::reshape(const Shape& shape) {
   return true;
 }
 
-CacheState::CacheState(const ValueType& type, std::size_t axis)
-    : held_(type.dtype), shape_(type.shape), axis_(axis), place_bytes_(static_cast<std::int64_t>(size_of(type.dtype))) {
+CacheState::CacheState(const ValueType& type, std::size_t axis) : held_(type.dtype), shape_(type.shape), axis_(axis) {
   for (std::size_t i = 1; i < axis; ++i) outer_ *= shape_[i];
-  for (std::size_t i = axis + 1; i < shape_.size(); ++i) place_bytes_ *= shape_[i];
+  std::int64_t elements = 1;
+  for (std::size_t i = axis + 1; i < shape_.size(); ++i) elements *= shape_[i];
+  place_bytes_ = bytes_of(type.dtype, elements);
 }
 
 bool CacheState::clear(std::int64_t rows, std::int64_t capacity) {

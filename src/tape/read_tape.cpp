@@ -145,7 +145,7 @@ class TapeReader {
   }
 
   static void read_past(const JsonNode& json, Tape& tape) {
-    json.only({"tokens", "past", "capacity"});
+    json.only({"tokens", "past", "capacity", "caches"});
     const auto first_of = [&](const char* key) {
       const std::int32_t node = small(json.at(key));
       if (static_cast<std::size_t>(node) >= tape.size() || tape.node(node).outputs.empty())
@@ -153,7 +153,10 @@ class TapeReader {
       return tape.var({node, 0});
     };
     const std::int64_t capacity = json.at("capacity").integer(1, std::numeric_limits<std::int64_t>::max());
-    checked(json, [&] { tape.set_past(first_of("tokens"), first_of("past"), capacity); });
+    checked(json, [&] {
+      const Dtype caches = json.has("caches") ? dtype_named(json.at("caches").text()) : Dtype::float32;
+      tape.set_past(first_of("tokens"), first_of("past"), capacity, caches);
+    });
   }
 
   static void read_state(const JsonNode& json, Tape& tape) {

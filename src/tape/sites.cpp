@@ -88,7 +88,7 @@ Tape::Guard Tape::in_fused_call() {
 
 // The past of the rows of a tape in mode predict, and the states that hold it.
 
-void Tape::set_past(const Var& tokens, const Var& past, std::int64_t capacity) {
+void Tape::set_past(const Var& tokens, const Var& past, std::int64_t capacity, Dtype caches) {
   if (mode() != Mode::predict)
     throw Error(std::string("only a tape in mode predict has a past, not one in mode ") + name_of(mode()));
   if (data_->past >= 0) throw Error("the tape already has a past");
@@ -97,9 +97,12 @@ void Tape::set_past(const Var& tokens, const Var& past, std::int64_t capacity) {
     throw ShapeError("the past of tokens " + to_string(tokens.type()) +
                      " must be int64, one number for each row, not " + to_string(past.type()));
   if (capacity < 1) throw Error("the capacity of caches must be at least 1, got " + std::to_string(capacity));
+  if (caches != Dtype::float32 && caches != Dtype::q8_0)
+    throw DtypeError(std::string("caches are stored as float32 or Q8_0, not ") + name_of(caches));
   data_->tokens = tokens.id().node;
   data_->past = past.id().node;
   data_->capacity = capacity;
+  data_->caches = caches;
 }
 
 Var Tape::past_of(const Var& x) const {
@@ -120,6 +123,10 @@ Var Tape::past_of(const Var& x) const {
 
 std::int64_t Tape::capacity() const {
   return data_->capacity;
+}
+
+Dtype Tape::caches() const {
+  return data_->caches;
 }
 
 std::vector<Carry> Tape::states() const {

@@ -253,6 +253,7 @@ void drop_nodes(TapeData& data, std::size_t size) {
   if (std::max(data.tokens, data.past) < static_cast<std::int32_t>(size)) return;
   data.tokens = data.past = -1;
   data.capacity = 0;
+  data.caches = Dtype::float32;
 }
 
 std::size_t counted_at(const TapeData& data, std::size_t size) {

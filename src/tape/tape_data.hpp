@@ -58,6 +58,7 @@ struct TapeData {
   std::int32_t tokens = -1;                 // the node of the tokens whose rows have a past; -1: none
   std::int32_t past = -1;                   // the node of the length of each row's past; -1: none
   std::int64_t capacity = 0;
+  Dtype caches = Dtype::float32;                    // how caches store floats
   std::vector<std::pair<ValueId, ValueId>> states;  // (input, output)
   std::uint32_t next_serial = 1;
 };

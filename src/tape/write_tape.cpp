@@ -86,7 +86,11 @@ class TapeWriter {
       for (const ValueId id : data.results) results.push_back(json_of(id));
       add("results", results);
     }
-    if (data.past >= 0) add("past", {{"tokens", data.tokens}, {"past", data.past}, {"capacity", data.capacity}});
+    if (data.past >= 0) {
+      Json past = {{"tokens", data.tokens}, {"past", data.past}, {"capacity", data.capacity}};
+      if (data.caches != Dtype::float32) past["caches"] = name_of(data.caches);
+      add("past", past);
+    }
     if (!data.states.empty()) {
       Json states = Json::array();
       for (const auto& [input, output] : data.states)

@@ -291,6 +291,52 @@ TEST_CASE("no step copies a state as a whole") {
   CHECK(player.plan().arena_bytes < 2 * state_bytes);  // scores and the mask: three heads of 500 keys
 }
 
+TEST_CASE("caches in Q8_0 take little more than a quarter of the memory, and give nearly the same in any pieces") {
+  ModelOptions made;
+  made.seed = 5;
+  made.hyper = {{"vocab_size", "11"}, {"n_positions", "32"}, {"n_embd", "64"}, {"n_layer", "2"}, {"n_head", "2"}};
+  Model model = Model::load(source_root() + "/models/gpt2.json", made);
+  const Rows rows = some_rows(3, 20, 11, 0);
+  PredictorOptions options = with_capacity(3);
+  options.player = PlayerOptions();
+  options.player->caches = Dtype::q8_0;
+  Predictor predictor(model, "logits", options), exact(model, "logits", with_capacity(3));
+  for (const std::vector<std::size_t>& pieces :
+       {std::vector<std::size_t>{20}, {1, 1, 1, 1, 1, 1, 1}, {7, 1, 2, 1, 9}}) {
+    predictor.begin(3);
+    exact.begin(3);
+    std::size_t read = 0;
+    double least = 1;
+    for (const std::size_t piece : pieces) {
+      const Array tokens = small::array_of(columns_of(rows, read, piece));
+      const Array wanted(exact.step(tokens)), result(predictor.step(tokens));
+      double difference = 0, size = 0;
+      for (std::int64_t i = 0; i < wanted.count(); ++i) {
+        difference += std::abs(result.as<float>()[i] - wanted.as<float>()[i]);
+        size += std::abs(wanted.as<float>()[i]);
+      }
+      CHECK(difference / size < 0.01);
+      if (read > 0) least = std::min(least, difference);
+      read += piece;
+      predictor.select({2, 0, 0});
+      exact.select({2, 0, 0});
+      predictor.select({1, 2, 0});
+      exact.select({1, 2, 0});
+    }
+    CHECK(least > 0);  // it does round
+  }
+  Tape tape(Mode::predict);
+  const NamedVars inputs = model.inputs(tape, "logits", {{"b", 3}, {"t", 1}});
+  tape.set_past(inputs.at("tokens"), tape.input("past", {3}, Dtype::int64), 500, Dtype::q8_0);
+  model.record(tape, "logits", inputs);
+  CHECK(tape.states().size() == 4);
+  for (const Carry& state : tape.states())
+    CHECK(Array(state.input.dtype(), state.input.shape()).bytes() * 32 * 4 == 34 * 3 * 500 * 64 * 4);
+  options.player->caches = Dtype::q4_0;
+  CHECK_THROWS_WITH_AS(Predictor(model, "logits", options), "caches are stored as float32 or Q8_0, not Q4_0",
+                       DtypeError);
+}
+
 TEST_CASE("what a predictor refuses") {
   Model model = small::made(small::translator);
   const Array source = small::array_of(some_rows(2, 5, 7));

@@ -165,3 +165,20 @@ TEST_CASE("a Transformer's batches of known sizes are not planned for") {
   small::check_equal(search(predictor, sentences, options), first, 1e-300);
   CHECK(predictor.planned() == planned);
 }
+
+TEST_CASE("a beam search with caches in Q8_0 finds what it finds with caches of floats") {
+  Model model = transformer({{"d_model", "64"}}, Dtype::float32);
+  SearchOptions options;
+  options.beam_size = 3;
+  options.n_best = 2;
+  options.max_length = 12;
+  const auto wanted = search(model, sentences, options);
+  PlayerOptions playing = model.player_options();
+  playing.caches = Dtype::q8_0;
+  model.set_player_options(64, playing);
+  const auto found = search(model, sentences, options);
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    CHECK(found[i][0].log_probability != wanted[i][0].log_probability);
+    CHECK(std::abs(found[i][0].log_probability / wanted[i][0].log_probability - 1) < 0.05);
+  }
+}

@@ -97,6 +97,44 @@ TEST_CASE("op cache: a piece is written in place after its row's past, and never
   }
 }
 
+TEST_CASE("op cache: in Q8_0, floats with whole blocks are rounded, and other values are not") {
+  Tape tape(Mode::predict);
+  const Var x = tape.input("x", {2, 1, 64}), past = tape.input("past", {2}, Dtype::int64);
+  tape.set_past(x, past, 4, Dtype::q8_0);
+  const Var whole = cache(x), few = cache(slice(x, {0, 0, 0}, {2, 1, 40})), flags = cache(x > 0);
+  CHECK(whole.type() == ValueType{Dtype::float32, {2, 4, 64}});
+  CHECK(tape.states()[0].input.type() == ValueType{Dtype::q8_0, {2, 4, 64}});
+  CHECK(tape.states()[1].input.type() == ValueType{Dtype::float32, {2, 4, 40}});
+  CHECK(tape.states()[2].input.type() == ValueType{Dtype::boolean, {2, 4, 64}});
+  PlayerOptions options;
+  options.carries = tape.states();
+  Player player(tape, {whole}, options);
+  xt::xarray<float> piece = xt::zeros<float>({2, 1, 64}), wanted = xt::zeros<float>({2, 4, 64});
+  for (const std::int64_t place : {0, 1, 3}) {
+    for (std::size_t row = 0; row < 2; ++row)
+      for (std::size_t i = 0; i < 64; ++i) {
+        const int number = static_cast<int>((7 * i + row) % 255) - 127;  // one of each block is 127 or -127
+        piece(row, 0, i) = wanted(row, static_cast<std::size_t>(place), i) =
+            0.5F * static_cast<float>(i % 32 == 3 ? 127 : number);
+      }
+    player.play({{x, piece}, {past, xt::xarray<std::int64_t>{place, place}}});
+    CHECK(player.value<float>(whole) == wanted);
+  }
+  piece(1, 0, 40) = std::numeric_limits<float>::quiet_NaN();
+  piece(0, 0, 2) = std::numeric_limits<float>::infinity();
+  player.play({{x, piece}, {past, xt::xarray<std::int64_t>{2, 2}}});
+  const xt::xarray<float> odd = player.value<float>(whole);
+  CHECK(std::isnan(odd(1, 2, 33)));  // the whole block
+  CHECK(std::isnan(odd(0, 2, 31)));
+  CHECK(!std::isnan(odd(1, 2, 31)));
+  CHECK_THROWS_WITH_AS(Tape(Mode::predict).set_past(x, past, 4), "set_past: its vars must be of this tape",
+                       HandleError);
+  Tape other(Mode::predict);
+  const Var y = other.input("x", {2, 1, 64}), before = other.input("past", {2}, Dtype::int64);
+  CHECK_THROWS_WITH_AS(other.set_past(y, before, 4, Dtype::q4_k), "caches are stored as float32 or Q8_0, not Q4_K",
+                       DtypeError);
+}
+
 TEST_CASE("op cache: with a state and a past given by the caller") {
   const Op& row = builtin_ops().at("cache");
   Tape tape;

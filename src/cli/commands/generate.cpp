@@ -157,6 +157,7 @@ void add_generate(CLI::App& program) {
   add_option(command, "SOURCE", arguments.source, "A run directory, or a Hugging Face model folder", required);
   add_checkpoint(command, arguments.checkpoint);
   add_inference(command, arguments.inference);
+  add_caches(command, arguments.inference);
   add_option(command, "--prompt", arguments.prompts, "A text to continue; can be repeated", may_be_empty | one_value);
   add_option(command, "--prompts", arguments.prompts_file, "A file of texts to continue, one per line, plain or .gz");
   add_max_line(command, arguments.reading.max_line);

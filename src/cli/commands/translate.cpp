@@ -138,6 +138,7 @@ void add_translate(CLI::App& program) {
   add_threads(command, arguments.threads);
   add_max_line(command, arguments.max_line);
   add_inference(command, arguments.inference);
+  add_caches(command, arguments.inference);
   add_ranks(command, arguments.ranks);
 }
 

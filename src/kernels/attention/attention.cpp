@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/threads/threads.hpp"
+#include "kernels/elements/copy.hpp"
 #include "kernels/products/product.hpp"
 #include "kernels/random/draws.hpp"
 #include "kernels/reductions/reduce.hpp"
@@ -274,11 +275,51 @@ Kernel attention_grad_of(const AttentionPlan& plan) {
           blocked->scratch_bytes()};
 }
 
+Kernel make_attention(const KernelForm& form);
+
+/// The kernel for operands of which some have blocks: widens them to scratch memory before each run.
+Kernel widened_before(const KernelForm& form) {
+  struct Operand {
+    std::size_t input;
+    std::size_t place;
+    std::function<void(const void*, float*)> widen;
+  };
+  std::vector<Operand> operands;
+  std::vector<ValueType> types = form.inputs;
+  std::vector<Layout> in = form.in;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (!is_block(types[i].dtype)) continue;
+    operands.push_back({i, bytes, make_widen_blocks(types[i].dtype, in[i], form.threads)});
+    bytes += whole_lines(static_cast<std::size_t>(count_of(types[i].shape)) * sizeof(float));
+    types[i].dtype = Dtype::float32;
+    in[i] = Layout::dense(types[i].shape);
+  }
+  const Kernel attention = make_attention({types, form.outputs, form.attributes, in, form.out, form.fixed, form.threads,
+                                           form.precision, form.bits, form.seed, form.site});
+  return {[operands, bytes, attention, count = types.size()](const KernelArguments& arguments) {
+            std::array<const void*, 4> all{};
+            std::copy_n(arguments.in, count, all.begin());
+            auto* memory = static_cast<std::byte*>(arguments.scratch);
+            for (const Operand& each : operands) {
+              each.widen(all[each.input], reinterpret_cast<float*>(memory + each.place));
+              all[each.input] = memory + each.place;
+            }
+            KernelArguments wide = arguments;
+            wide.in = all.data();
+            wide.scratch = memory + bytes;
+            attention.run(wide);
+          },
+          bytes + attention.scratch_bytes};
+}
+
 /// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v. The result is 0 for a query whose keys are all
 /// masked.
 [[gnu::cold]] Kernel make_attention(const KernelForm& form) {
   const AttentionPlan plan = plan_of_attention(form, false);
   if (query_attention_suits(plan)) return make_query_attention(plan);
+  if (std::ranges::any_of(form.inputs, [](const ValueType& type) { return is_block(type.dtype); }))
+    return widened_before(form);
   return plan.dtype == Dtype::float64 ? attention_of<double>(plan) : attention_of<float>(plan);
 }
 /// The gradients of attention. The weights are recomputed.

@@ -5,6 +5,7 @@
 #include "base/threads/threads.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/elements/scalar.hpp"
+#include "kernels/math/block_lanes.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/math/vector_math.hpp"
 #include "kernels/table/scratch.hpp"
@@ -16,7 +17,8 @@ constexpr std::int64_t worth_a_piece = 1 << 15;  // multiply-adds
 constexpr std::int64_t heads_ahead = 4;          // the prefetch distance in heads
 constexpr std::int64_t bytes_ahead = 1 << 14;    // the most bytes to prefetch per head
 
-template <class T>
+/// The computation in T. K is the type of keys and values: T, or blocks of Q8_0.
+template <class T, class K>
 class QueryAttention {
  public:
   [[gnu::cold]] explicit QueryAttention(const AttentionPlan& plan)
@@ -24,7 +26,7 @@ class QueryAttention {
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
 
-  void run(const void* q, const T* k, const T* v, const bool* mask, T* y, std::byte* scratch) const {
+  void run(const void* q, const K* k, const K* v, const bool* mask, T* y, std::byte* scratch) const {
     const auto run_heads = [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
       T* weights = reinterpret_cast<T*>(scratch + static_cast<std::size_t>(worker) * bytes_of_thread());
       T* widened = weights + lanes_of_keys();
@@ -33,9 +35,9 @@ class QueryAttention {
         const bool* masked = mask + at[of_mask];
         const std::int64_t keys = last_seen(masked, plan_.mask.column, plan_.keys);
         prefetch(head + heads_ahead, keys, k, v);
-        score(query(q, at[of_q], widened), k + at[of_k], keys, weights);
+        score(query(q, at[of_q], widened), element(k, at[of_k]), keys, weights);
         const T total = weigh(masked, keys, weights);
-        add_values(weights, v + at[of_v], keys, total == 0 ? T{0} : 1 / total, y + at[of_y]);
+        add_values(weights, element(v, at[of_v]), keys, total == 0 ? T{0} : 1 / total, y + at[of_y]);
       }
     };
     parallel_pieces(plan_.threads, plan_.heads.count(), grain_, run_heads);
@@ -47,6 +49,11 @@ class QueryAttention {
   static constexpr std::int64_t width = Batch::size;
   static constexpr std::int64_t line = 64 / sizeof(T);  // elements of a Line, and of a cache line
   using Row = typename Register<T, Batch::size>::type;
+  static constexpr bool has_blocks = is_block_struct<K>;
+  static constexpr std::int64_t elements_of = has_blocks ? block_numbers<K> : 1;  // of a K
+
+  /// The address of an element, or of the block that begins with it.
+  static const K* element(const K* first, std::int64_t index) { return first + index / elements_of; }
 
   std::int64_t lanes_of_keys() const { return ceiling(plan_.keys, line) * line; }
   std::size_t bytes_of_thread() const {
@@ -66,29 +73,39 @@ class QueryAttention {
 
   /// Prefetches the first keys and values of a later head. The memory of other heads lies in between, so the processor
   /// does not prefetch these keys and values by itself.
-  void prefetch(std::int64_t head, std::int64_t keys, const T* k, const T* v) const {
+  void prefetch(std::int64_t head, std::int64_t keys, const K* k, const K* v) const {
     if (head >= plan_.heads.count()) return;
     const auto at = plan_.heads.offsets(head, plan_.heads.rank());
-    const std::int64_t most = bytes_ahead / (static_cast<std::int64_t>(sizeof(T)) * (plan_.width + plan_.value_width));
+    constexpr std::int64_t line_elements = 64 / sizeof(K) * elements_of;  // about those of a cache line
+    const std::int64_t bytes = (plan_.width + plan_.value_width) * static_cast<std::int64_t>(sizeof(K)) / elements_of;
+    const std::int64_t most = bytes_ahead / bytes;
     for (std::int64_t j = 0; j < std::min(keys, most); ++j) {
-      for (std::int64_t i = 0; i < plan_.width; i += line) will_read(k + at[of_k] + j * plan_.k.row + i);
-      for (std::int64_t i = 0; i < plan_.value_width; i += line) will_read(v + at[of_v] + j * plan_.v.row + i);
+      for (std::int64_t i = 0; i < plan_.width; i += line_elements)
+        __builtin_prefetch(element(k, at[of_k] + j * plan_.k.row + i), 0, 3);
+      for (std::int64_t i = 0; i < plan_.value_width; i += line_elements)
+        __builtin_prefetch(element(v, at[of_v] + j * plan_.v.row + i), 0, 3);
     }
   }
-  static void will_read(const T* address) { __builtin_prefetch(address, 0, 3); }
 
   /// Computes the dot products of the query with the keys. Each step computes as many dot products as a register has
   /// lanes.
-  void score(const T* q, const T* k, std::int64_t keys, T* scores) const {
+  void score(const T* q, const K* k, std::int64_t keys, T* scores) const {
     for (std::int64_t first = 0; first < keys; first += width) {
       Row sums[Batch::size] = {};
       for (std::int64_t j = 0; j < std::min(width, keys - first); ++j) {
         Line<T> sum;
         sum.fill(Batch(T{0}));
-        const T* key = k + (first + j) * plan_.k.row;
-        for_lines<T>(plan_.width, [&](std::int64_t i, auto piece, const auto& lanes) {
-          sum[piece] = fused(lanes.load(q + i), lanes.load(key + i), sum[piece]);
-        });
+        const K* key = element(k, (first + j) * plan_.k.row);
+        if constexpr (has_blocks)
+          for (std::int64_t i = 0; i < plan_.width; i += elements_of, ++key)
+            BlockReader<K>(*key).template group<0>(0, [&](auto at, const auto& numbers) {
+              auto& part = sum[at() % std::tuple_size_v<Line<T>>];
+              part = fused<T>(Batch::load_unaligned(q + i + at() * width), numbers, part);
+            });
+        else
+          for_lines<T>(plan_.width, [&](std::int64_t i, auto piece, const auto& lanes) {
+            sum[piece] = fused(lanes.load(q + i), lanes.load(key + i), sum[piece]);
+          });
         joined<T>(sum).store_unaligned(reinterpret_cast<T*>(&sums[j]));
       }
       add_rows<T, Batch::size>(sums);
@@ -115,7 +132,32 @@ class QueryAttention {
     return add_line<T>(total);
   }
 
-  void add_values(const T* weights, const T* v, std::int64_t keys, T factor, T* y) const {
+  void add_values(const T* weights, const K* v, std::int64_t keys, T factor, T* y) const {
+    if constexpr (has_blocks)
+      add_blocks(weights, v, keys, factor, y);
+    else
+      add_rows_of(weights, v, keys, factor, y);
+  }
+  void add_blocks(const T* weights, const K* v, std::int64_t keys, T factor, T* y) const {
+    for (std::int64_t i = 0; i < plan_.value_width; i += elements_of) {
+      Batch sums[2][Group::registers];  // of even and odd keys
+      for (auto& each : sums) std::fill(std::begin(each), std::end(each), Batch(T{0}));
+      const auto add = [&](std::int64_t j, Batch(&sum)[Group::registers]) {
+        BlockReader<K>(*element(v, i + j * plan_.v.row)).template group<0>(0, [&](auto at, const auto& numbers) {
+          sum[at()] = fused<T>(Batch(weights[j]), numbers, sum[at()]);
+        });
+      };
+      std::int64_t j = 0;
+      for (; j + 2 <= keys; j += 2) {
+        add(j, sums[0]);
+        add(j + 1, sums[1]);
+      }
+      if (j < keys) add(j, sums[0]);
+      for (int r = 0; r < Group::registers; ++r)
+        ((sums[0][r] + sums[1][r]) * Batch(factor)).store_unaligned(y + i + r * width);
+    }
+  }
+  void add_rows_of(const T* weights, const K* v, std::int64_t keys, T factor, T* y) const {
     for_lanes<T>(plan_.value_width, [&](std::int64_t i, const auto& lanes) {
       Batch even(T{0}), odd(T{0});
       const T* value = v + i;
@@ -133,24 +175,34 @@ class QueryAttention {
   std::int64_t grain_;
 };
 
-template <class T>
+template <class T, class K = T>
 Kernel made(const AttentionPlan& plan) {
-  const QueryAttention<T> attention(plan);
+  const QueryAttention<T, K> attention(plan);
   return {[attention, masked = plan.masked](const KernelArguments& arguments) {
-            attention.run(arguments.in[0], in<T>(arguments, 1), in<T>(arguments, 2), mask_of(arguments, 3, masked),
+            attention.run(arguments.in[0], in<K>(arguments, 1), in<K>(arguments, 2), mask_of(arguments, 3, masked),
                           out<T>(arguments, 0), static_cast<std::byte*>(arguments.scratch));
           },
           attention.scratch_bytes()};
+}
+
+/// Whether keys and values are floats, or whole blocks of Q8_0.
+bool reads_keys(const AttentionPlan& plan) {
+  if (!plan.narrow[1] && !plan.narrow[2]) return true;
+  if (plan.narrow[1] != Dtype::q8_0 || plan.narrow[2] != Dtype::q8_0) return false;
+  const auto whole = [](std::int64_t elements) { return elements % block_numbers<block::Q8_0> == 0; };
+  return whole(plan.width) && whole(plan.value_width) && whole(plan.k.row) && whole(plan.v.row) &&
+         std::ranges::all_of(plan.heads.strides[1], whole) && std::ranges::all_of(plan.heads.strides[2], whole);
 }
 }  // namespace
 
 bool query_attention_suits(const AttentionPlan& plan) {
   const auto runs = [](const AttentionPlan::Matrix& matrix) { return matrix.column == 1; };
-  return !plan.narrow[1] && !plan.narrow[2] && plan.queries == 1 && plan.keys > 0 && plan.width > 0 && plan.rate == 0 &&
-         runs(plan.q) && runs(plan.k) && runs(plan.v) && runs(plan.y);
+  return reads_keys(plan) && !is_block(plan.narrow[0].value_or(plan.dtype)) && plan.queries == 1 && plan.keys > 0 &&
+         plan.width > 0 && plan.rate == 0 && runs(plan.q) && runs(plan.k) && runs(plan.v) && runs(plan.y);
 }
 
 Kernel make_query_attention(const AttentionPlan& plan) {
+  if (plan.narrow[1]) return made<float, block::Q8_0>(plan);
   return plan.dtype == Dtype::float64 ? made<double>(plan) : made<float>(plan);
 }
 

@@ -192,7 +192,7 @@ const Op& attention_op() {
       .random = true,
       .lowering = {.kernel = kernel_by_name,
                    .layouts = {.any_in = true, .any_out = true},
-                   .dtypes = {.widens = {0, 1, 2}},
+                   .dtypes = {.widens = {0, 1, 2}, .blocks = [](const OpCall&) { return true; }},
                    .cost = {[](const OpCall& call) { return flops_of(call, 1, 1); }}}};
   return entry;
 }

@@ -31,8 +31,10 @@ bool reads_blocks(const OpCall& call) {
 }
 
 void require_readable_blocks(const OpCall& call) {
+  const auto& states = call.op.lowering.overwrites;  // kernels that read blocks may also write over them
   for (std::size_t i = 0; i < call.inputs.size(); ++i)
-    if (is_block(call.dtype(i)) && (i > 0 || !reads_blocks(call)) && call.body == nullptr)
+    if (is_block(call.dtype(i)) && call.body == nullptr &&
+        ((i > 0 && !std::ranges::count(states, i)) || !reads_blocks(call)))
       throw DtypeError("cannot read " + to_string(call.inputs[i]) + " in blocks: dequantize it first");
 }
 

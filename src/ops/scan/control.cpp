@@ -1,8 +1,11 @@
 // stop_gradient, watch, and cache, which keeps earlier inputs in mode predict.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/arrays/elements.hpp"
+#include "base/blocks/block_formats.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "ops/recording/op_helpers.hpp"
@@ -52,11 +55,24 @@ const Op& watch_op() {
   return entry;
 }
 
+/// Rounds numbers to blocks of Q8_0. A block with a number that is not finite becomes NaN.
+void round_to_bytes(const float* from, std::byte* to, std::int64_t count) {
+  static const BlockFormat& format = *find_block_format(name_of(Dtype::q8_0));
+  for (std::int64_t first = 0; first < count; first += format.elements, to += format.bytes) {
+    const float* x = from + first;
+    format.encode(x, to, 1);
+    if (std::all_of(x, x + format.elements, [](float number) { return std::isfinite(number); })) continue;
+    block::Q8_0 nan{float16(std::numeric_limits<float>::quiet_NaN()), {}};
+    std::memcpy(to, &nan, sizeof nan);
+  }
+}
+
 /// The sizes of a cache. A row of x has the shape [outer, piece, inner], and a row of the state has the shape [outer,
 /// capacity, inner].
 struct CacheExtent {
-  std::int64_t rows, outer, piece, capacity;
-  std::size_t inner_bytes;
+  std::int64_t rows, outer, piece, capacity, inner;
+  std::size_t x_bytes, state_bytes;  ///< Of a position.
+  bool rounds;                       ///< Whether x has floats and the state blocks.
 
   explicit CacheExtent(const OpCall& call) {
     const Shape& x = call.shape(0);
@@ -66,8 +82,11 @@ struct CacheExtent {
     capacity = call.shape(1)[axis];
     outer = 1;
     for (std::size_t i = 1; i < axis; ++i) outer *= x[i];
-    inner_bytes = size_of(call.dtype(0));
-    for (std::size_t i = axis + 1; i < x.size(); ++i) inner_bytes *= static_cast<std::size_t>(x[i]);
+    inner = 1;
+    for (std::size_t i = axis + 1; i < x.size(); ++i) inner *= x[i];
+    x_bytes = static_cast<std::size_t>(bytes_of(call.dtype(0), inner));
+    state_bytes = static_cast<std::size_t>(bytes_of(call.dtype(1), inner));
+    rounds = call.dtype(0) != call.dtype(1);
   }
 
   /// Copies the positions of x with index `k` over [rows, outer] to the state, where they begin at position `past`.
@@ -75,15 +94,19 @@ struct CacheExtent {
   void write(const std::byte* x, std::byte* state, std::int64_t k, std::int64_t past) const {
     const std::int64_t count = std::min(piece, capacity - past);
     if (count <= 0) return;
-    std::memcpy(state + static_cast<std::size_t>(k * capacity + past) * inner_bytes,
-                x + static_cast<std::size_t>(k * piece) * inner_bytes, static_cast<std::size_t>(count) * inner_bytes);
+    const std::byte* from = x + static_cast<std::size_t>(k * piece) * x_bytes;
+    std::byte* to = state + static_cast<std::size_t>(k * capacity + past) * state_bytes;
+    if (rounds)
+      round_to_bytes(reinterpret_cast<const float*>(from), to, count * inner);
+    else
+      std::memcpy(to, from, static_cast<std::size_t>(count) * x_bytes);
   }
 };
 
 Kernel cache_kernel(const KernelCall& call) {
   constexpr std::size_t grain_bytes = 65536;  // fewer bytes are not worth another thread
   const CacheExtent extent(call);
-  const std::size_t bytes = std::max<std::size_t>(1, static_cast<std::size_t>(extent.piece) * extent.inner_bytes);
+  const std::size_t bytes = std::max<std::size_t>(1, static_cast<std::size_t>(extent.piece) * extent.x_bytes);
   const auto grain = static_cast<std::int64_t>(std::max<std::size_t>(1, grain_bytes / bytes));
   const auto all = kernels().make_copy(call.dtype(1), call.in[1], call.out[0], call.threads);
   return Kernel{[extent, grain, all, threads = call.threads](const KernelArguments& arguments) {
@@ -111,10 +134,13 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
   if (past.empty()) return inputs;
   Shape shape = x.shape();
   shape[axis] = tape.capacity();
-  const Var state = tape.input("cache " + std::to_string(tape.states().size()), shape, x.dtype());
+  const bool in_blocks = tape.caches() == Dtype::q8_0 && x.dtype() == Dtype::float32 && axis + 1 < x.rank() &&
+                         shape.back() % block_of(Dtype::q8_0) == 0;
+  const Dtype dtype = in_blocks ? tape.caches() : x.dtype();
+  const Var state = tape.input("cache " + std::to_string(tape.states().size()), shape, dtype);
   const Vars outputs = record_call(tape, self, {x, state, past}, attributes);
   tape.add_state(state, outputs[0]);
-  return outputs;
+  return in_blocks ? Vars{dequantize(outputs[0])} : outputs;
 }
 
 /// The rows of all examples become rows of a single cache.
@@ -139,7 +165,8 @@ const Op& cache_op() {
            read their input piece by piece. Writes x [b, t, …] to the positions past[row] … past[row] + t - 1 of `state`
            [b, capacity, …], and returns the whole state. Positions beyond the capacity are dropped. Definitions pass x
            alone. In mode predict, if x has a past, the op then adds the state to the tape as an input, which players
-           carry from play to play. Otherwise the result is x itself, and nothing is recorded. `past` is int64 [b].)",
+           carry from play to play. Otherwise the result is x itself, and nothing is recorded. `past` is int64 [b]. A
+           state of dtype Q8_0 rounds float32 pieces.)",
       .inputs = {{"x", Accept::any},
                  {"state", Accept::any, Arity::optional},
                  {"past", Accept::integer, Arity::optional}},
@@ -153,7 +180,9 @@ const Op& cache_op() {
           throw ShapeError("axis 0 is the axis of the rows: the pieces must follow one another along another axis");
         Shape wanted = call.shape(0);
         if (call.shape(1).size() == wanted.size()) wanted[axis] = call.shape(1)[axis];
-        if (call.inputs[1] != ValueType{call.dtype(0), wanted})
+        const bool rounds = call.dtype(1) == Dtype::q8_0 && call.dtype(0) == Dtype::float32 &&
+                            axis + 1 < wanted.size() && wanted.back() % block_of(Dtype::q8_0) == 0;
+        if (call.inputs[1] != ValueType{rounds ? Dtype::q8_0 : call.dtype(0), wanted})
           throw ShapeError("a state of type " + to_string(call.inputs[1]) + " cannot hold pieces of type " +
                            to_string(call.inputs[0]) + " along axis " + std::to_string(axis));
         if (call.inputs[2] != ValueType{Dtype::int64, {call.shape(0)[0]}})
@@ -164,7 +193,10 @@ const Op& cache_op() {
       .batch = batch_cache,
       .record = record_cache,
       .differentiable = false,
-      .lowering = {.kernel = cache_kernel, .overwrites = {1}, .dtypes = {.any = true}, .cost = {.part = 0}}};
+      .lowering = {.kernel = cache_kernel,
+                   .overwrites = {1},
+                   .dtypes = {.any = true, .blocks = [](const OpCall& call) { return !is_block(call.dtype(0)); }},
+                   .cost = {.part = 0}}};
   return entry;
 }
 }  // namespace
