@@ -19,6 +19,7 @@ struct FileData;
 
 /// Lets everything that opens a folder of the Hugging Face Hub open a GGUF file: open_hugging_face, load_tokenizer,
 /// recipes, commands. Paths of such files end in ".gguf". "model.gguf/config.json" is then a path that can be read.
+/// Weights in blocks of a dtype of Array stay in the mapped file. A file of llama.cpp with adapters opens as adapters.
 void read_gguf_files();
 
 /// An open GGUF file, or the files into which it is split. The elements of tensors are mapped into memory, so nobody
@@ -63,6 +64,11 @@ std::vector<std::string> gguf_formats();
 /// is no such format, DefinitionError if GGUF files have no such models, and FileError if a file cannot be read or
 /// written, if a number is beyond the range of the format, or if llama.cpp has no such tokenizer.
 void convert_to_gguf(const std::string& folder, const std::string& path, const std::string& format = "F32");
+
+/// Writes a folder of PEFT, such as save_adapter writes, as a GGUF file of adapters for llama.cpp. `base` is the folder
+/// of the base model, of which only the config is read, or its GGUF file. Throws DefinitionError or FileError if GGUF
+/// files have no such adapters.
+void convert_adapter_to_gguf(const std::string& folder, const std::string& base, const std::string& path);
 
 /// Writes a model as a GGUF file: save_hugging_face to a temporary folder beside `path`, then convert_to_gguf. `like`
 /// is the folder or file whose tokenizer the file gets, or "". Errors are those of both functions.

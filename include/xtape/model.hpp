@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -191,9 +192,9 @@ class Model {
   /// model's own. Numbers are rounded to nearest. Blocks consist of numbers that a product sums. A weight whose sums
   /// are not whole blocks of 256 numbers is stored as Q8_0, and keeps its dtype if they are not whole blocks of 32
   /// either. A weight of which the summed axes are not the last is stored with its axes in another order. Tapes and
-  /// players made before keep the old arrays. Throws DtypeError if a dtype is unsupported or a weight already has a
-  /// different reduced dtype. Throws Error if a weight is not finite (int8, blocks) or out of range (bfloat16, float16,
-  /// blocks).
+  /// players made before keep the old arrays. Weights in blocks of another format become numbers first, which is not
+  /// undone by an error. Throws DtypeError if a dtype is unsupported or a weight already has a different reduced dtype.
+  /// Throws Error if a weight is not finite (int8, blocks) or out of range (bfloat16, float16, blocks).
   void store_weights_as(const WeightDtypes& dtypes);
   /// The same, but the converted weights become zero, to be read from files.
   void allocate_weights_as(const WeightDtypes& dtypes);
@@ -203,6 +204,8 @@ class Model {
   /// example low-rank adapters into their base weights (docs/reference/definitions.md). All other weights share their
   /// arrays with weights(). Throws DefinitionError if an expression fails.
   Store exported_weights() const;
+  /// Calls take(name, value) for each of these weights, of which one at a time is in memory.
+  void for_each_exported(const std::function<void(const std::string& name, Array value)>& take) const;
   std::int64_t parameter_count() const;        ///< The number of elements of all weights.
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.
 
@@ -251,8 +254,9 @@ class Model {
   void save_weights(const std::string& path) const;
   /// Reads weights from a safetensors file into the arrays that tapes share, converting float dtypes. Throws FileError
   /// if weights are missing, unexpected or of the wrong shape or dtype; the message lists all of them. Throws FileError
-  /// if the file is damaged; the message names the damage. After an error, no weight has changed.
-  void load_weights(const std::string& path);
+  /// if the file is damaged; the message names the damage. After an error, no weight has changed. Weights that the file
+  /// lacks are read from the file `others` if it is not "".
+  void load_weights(const std::string& path, const std::string& others = "");
 
   /// The definition as one JSON text with resolved hyper-parameters. The text needs no other file.
   const std::string& definition_text() const;

@@ -37,6 +37,10 @@ class ArrayFile {
   /// array, `into` may also be float32 or float64. Both functions throw FileError with the file and the array if the
   /// checksum is wrong or the file has become shorter. The elements of `into` are then unspecified. Uses all threads.
   void read(std::size_t entry, Array& into) const;
+  /// Returns the array in the memory of the file if it is mapped and has the elements in blocks and in this order, as
+  /// in GGUF files. Whoever writes to such an array changes a private copy of its pages, never the file. Returns an
+  /// empty array otherwise. `read` into a mapped array only checks it.
+  Array mapped(std::size_t entry) const;
   /// Compares the array with its checksum, and throws the same errors as `read`. Does nothing if the file has no
   /// checksums.
   void check(std::size_t entry) const;

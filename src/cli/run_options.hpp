@@ -82,7 +82,7 @@ inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16", "int8"}));
   add_bits(command, arguments.bits);
   add_option(command, "--adapter", arguments.adapter,
-             "For a model folder: a folder of low-rank adapters, as PEFT writes them");
+             "For a model folder: low-rank adapters, a folder of PEFT or a GGUF file");
 }
 
 /// Adds --cache-type.

@@ -45,6 +45,42 @@ Json full_config(const Json& config, const model::HuggingFaceMapping& mapping, c
   return full;
 }
 
+}  // namespace
+
+Array in_order(const model::StoredWeight& part, const TensorRule& rule, const Json& config) {
+  Array values(Dtype::float32, part.described().shape);
+  const Array read = part.file->read(part.entry);
+  convert_floats(read, values);
+  const Shape shape = values.shape();
+  const std::int64_t rows = shape.empty() ? 1 : shape[0], columns = count_of(shape) / std::max<std::int64_t>(rows, 1);
+  Array result(Dtype::float32, rule.transposed && shape.size() == 2 ? Shape{columns, rows} : shape);
+  const float* from = values.as<float>();
+  float* to = result.as<float>();
+  std::vector<std::int64_t> order;
+  if (!rule.rows.empty())
+    order = row_order(rule.rows, rows, config, "'" + part.file->path() + "': tensor '" + part.described().name + "'");
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const std::int64_t source = order.empty() ? row : order[static_cast<std::size_t>(row)];
+      const std::int64_t target = rule.transposed && shape.size() == 2 ? i * rows + row : row * columns + i;
+      to[target] = from[source * columns + i] + static_cast<float>(rule.plus);
+    }
+  return result;
+}
+
+Json config_of(const std::string& folder, model::HuggingFaceMapping& mapping) {
+  const JsonNode config = model::read_config(folder);
+  const auto definition = model::read_definition(find_definition(config.at("model_type").text()));
+  if (!definition->hugging_face) config.fail("the definition of this type has no entry \"hugging_face\"");
+  mapping = *definition->hugging_face;
+  ModelOptions options;
+  options.initialise = false;
+  Json full = full_config(config.json(), mapping, open_hugging_face(folder, options));
+  full["model_type"] = mapping.model_type;
+  return full;
+}
+
+namespace {
 /// The number of a file's format in general.file_type.
 int file_type(const std::string& format) {
   static const std::map<std::string, int> types = {{"F32", 0},   {"F16", 1},   {"Q4_0", 2}, {"Q4_1", 3},
@@ -75,28 +111,6 @@ struct Target {
   std::map<std::int64_t, model::StoredWeight> parts;
   bool is_list = false;  ///< Whether the folder has an array for each index of the first axis.
 };
-
-/// Returns a part in the order of the file.
-Array in_order(const model::StoredWeight& part, const TensorRule& rule, const Json& config) {
-  Array values(Dtype::float32, part.described().shape);
-  const Array read = part.file->read(part.entry);
-  convert_floats(read, values);
-  const Shape shape = values.shape();
-  const std::int64_t rows = shape.empty() ? 1 : shape[0], columns = count_of(shape) / std::max<std::int64_t>(rows, 1);
-  Array result(Dtype::float32, rule.transposed && shape.size() == 2 ? Shape{columns, rows} : shape);
-  const float* from = values.as<float>();
-  float* to = result.as<float>();
-  std::vector<std::int64_t> order;
-  if (!rule.rows.empty())
-    order = row_order(rule.rows, rows, config, "'" + part.file->path() + "': tensor '" + part.described().name + "'");
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t i = 0; i < columns; ++i) {
-      const std::int64_t source = order.empty() ? row : order[static_cast<std::size_t>(row)];
-      const std::int64_t target = rule.transposed && shape.size() == 2 ? i * rows + row : row * columns + i;
-      to[target] = from[source * columns + i] + static_cast<float>(rule.plus);
-    }
-  return result;
-}
 
 Array joined_parts(const Target& target, const Json& config) {
   if (!target.is_list) return in_order(target.parts.begin()->second, *target.rule, config);
@@ -168,23 +182,12 @@ void check_same(const std::string& folder, const std::string& file) {
   model::check_hugging_face(file, {}, "");
   ModelOptions options;
   options.initialise = false;
+  options.weights = Dtype::float32;
   const Model model = open_hugging_face(folder, options), written = open_hugging_face(file, options);
   const std::vector<std::string> functions = model.functions();
   for (const std::string& function : functions)
     if (function == "logits" || !contains(functions, std::string("logits")))
       model::require_same_computation(model, written, function, "in a GGUF file");
-}
-
-Json config_of(const std::string& folder, model::HuggingFaceMapping& mapping) {
-  const JsonNode config = model::read_config(folder);
-  const auto definition = model::read_definition(find_definition(config.at("model_type").text()));
-  if (!definition->hugging_face) config.fail("the definition of this type has no entry \"hugging_face\"");
-  mapping = *definition->hugging_face;
-  ModelOptions options;
-  options.initialise = false;
-  Json full = full_config(config.json(), mapping, open_hugging_face(folder, options));
-  full["model_type"] = mapping.model_type;
-  return full;
 }
 
 Metadata metadata_of(const std::string& folder, const std::string& name, const Family& family, const Json& config,
@@ -255,7 +258,7 @@ void save_gguf(const Model& model, const std::string& path, const std::string& f
   const std::string folder = path + ".folder" + unfinished;
   try {
     remove_if_possible(folder);  // what a process that was ended left
-    save_hugging_face(model, folder, like);
+    save_hugging_face(model, folder, like, Dtype::float32);
     convert_to_gguf(folder, path, format);
   } catch (...) {
     remove_if_possible(folder);

@@ -42,6 +42,11 @@ std::string shown(const Json& value) {
   return text.size() <= most ? text : text.substr(0, most) + "…";
 }
 
+bool FileData::is_adapter() const {
+  const Json* type = find("general.type");
+  return type != nullptr && *type == "adapter";
+}
+
 const std::string& FileData::text(const std::string& key) const {
   const Json* value = find(key);
   if (value == nullptr || !value->is_string()) fail("the key '" + key + "' must be there and be a text");
@@ -147,6 +152,39 @@ std::int64_t decode(const FileData& file, std::size_t tensor, std::int64_t first
     if (sum != 0) bad = first + i;
   }
   return bad;
+}
+
+namespace {
+/// Returns the last block that has a scale which is not finite, or -1.
+template <class Block>
+std::int64_t last_damaged(const std::byte* from, std::int64_t blocks) {
+  std::int64_t bad = -1;
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    Block block;
+    std::memcpy(&block, from + i * std::int64_t(sizeof block), sizeof block);
+    bool finite = std::isfinite(static_cast<float>(block.scale));
+    if constexpr (requires { block.minimum; }) finite = finite && std::isfinite(static_cast<float>(block.minimum));
+    if (!finite) bad = i;
+  }
+  return bad;
+}
+}  // namespace
+
+std::int64_t find_damaged(Dtype dtype, const std::byte* from, std::int64_t blocks) {
+  switch (dtype) {
+    case Dtype::q8_0:
+      return last_damaged<block::Q8_0>(from, blocks);
+    case Dtype::q4_0:
+      return last_damaged<block::Q4_0>(from, blocks);
+    case Dtype::q4_k:
+      return last_damaged<block::Q4_K>(from, blocks);
+    case Dtype::q5_k:
+      return last_damaged<block::Q5_K>(from, blocks);
+    case Dtype::q6_k:
+      return last_damaged<block::Q6_K>(from, blocks);
+    default:
+      return -1;
+  }
 }
 
 void fail_block(const FileData& file, std::size_t tensor, std::int64_t block) {

@@ -50,6 +50,7 @@ struct FileData {
   /// Throws FileError "'model.gguf': message".
   [[noreturn]] void fail(const std::string& message) const;
 
+  bool is_adapter() const;  ///< Whether the file has adapters of a model, and no model.
   // Metadata that must have these types. They throw FileError if the key is missing or its value has another type.
   const std::string& text(const std::string& key) const;
   std::int64_t integer(const std::string& key, std::int64_t least, std::int64_t greatest) const;
@@ -60,6 +61,8 @@ std::shared_ptr<const FileData> open_file(const std::string& path);
 /// Decodes `blocks` blocks from block `first` of a tensor. Returns the last block of a quantised format that has a
 /// number which is not finite, or -1.
 std::int64_t decode(const FileData& file, std::size_t tensor, std::int64_t first, std::int64_t blocks, float* to);
+/// Returns the last of these blocks that has a scale which is not finite, or -1, also for dtypes without blocks.
+std::int64_t find_damaged(Dtype dtype, const std::byte* from, std::int64_t blocks);
 /// Throws FileError that the scale of this block is not finite.
 [[noreturn]] void fail_block(const FileData& file, std::size_t tensor, std::int64_t block);
 

@@ -10,19 +10,29 @@
 #include "base/threads/threads.hpp"
 #include "gguf/family.hpp"
 #include "gguf/tokenizer.hpp"
+#include "gguf/write.hpp"
+#include "model/hugging_face/adapter.hpp"
 
 namespace xtape::gguf {
 
 namespace {
-Dtype dtype_of_format(const BlockFormat& format, const TensorRule* rule) {
+/// Returns the dtype of an array. Whole rows of blocks stay as they are if there are arrays of this format.
+Dtype dtype_of_format(const BlockFormat& format, const TensorRule* rule, const Shape& shape) {
   const std::string name = format.name;
   if (rule != nullptr && rule->plus != 0) return Dtype::float32;
-  return name == "F16" ? Dtype::float16 : name == "BF16" ? Dtype::bfloat16 : Dtype::float32;
+  if (name == "F16") return Dtype::float16;
+  if (name == "BF16") return Dtype::bfloat16;
+  if (shape.size() >= 2 && (rule == nullptr || !rule->transposed))
+    for (const Dtype dtype : {Dtype::q8_0, Dtype::q4_0, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k})
+      if (name == name_of(dtype)) return dtype;
+  return Dtype::float32;
 }
 
 class Folder : public FolderFile {
  public:
   explicit Folder(const std::string& path) : file_(open_file(path)) {
+    if (file_->is_adapter())
+      file_->fail("it has adapters of a model and not the model: name the model, and --adapter " + path);
     const Family family = Family::of_file(*file_);
     Json config = family.config(*file_);
     texts_ = tokenizer_files(*file_, config);
@@ -38,12 +48,20 @@ class Folder : public FolderFile {
   const std::vector<ArrayFile::Entry>& arrays() const override { return entries_; }
 
   void read(std::size_t entry, Array& into) const override {
+    if (is_block(into.dtype())) return read_rows<std::byte>(entry, static_cast<std::byte*>(into.data()));
     if (into.dtype() == Dtype::float32) return read_rows<float>(entry, into.as<float>());
     if (into.dtype() == entries_[entry].dtype)
       return read_rows<std::uint16_t>(entry, static_cast<std::uint16_t*>(into.data()));
     Array wide(Dtype::float32, into.shape());
     read_rows<float>(entry, wide.as<float>());
     convert_floats(wide, into);
+  }
+
+  Array mapped(std::size_t entry) const override {
+    const Place& place = places_[entry];
+    if (!is_block(entries_[entry].dtype) || !place.order.empty()) return {};
+    auto* first = const_cast<std::byte*>(rows_of(place, place.first_row));
+    return {std::shared_ptr<std::byte>(file_, first), entries_[entry].dtype, entries_[entry].shape};
   }
 
  private:
@@ -54,6 +72,15 @@ class Folder : public FolderFile {
     std::vector<std::int64_t> order;        // the array's row of each of the file's rows; empty if they are the same
     const TensorRule* rule;
   };
+
+  std::int64_t bytes_of_row(const Place& place) const {
+    const BlockFormat& format = *file_->formats[place.tensor];
+    return place.columns / format.elements * format.bytes;
+  }
+  /// The elements from this row of the tensor on.
+  const std::byte* rows_of(const Place& place, std::int64_t row) const {
+    return file_->elements[place.tensor].data() + row * bytes_of_row(place);
+  }
 
   void add(const Family& family, const Json& config, std::size_t tensor) {
     const GgufFile::Tensor& described = file_->tensors[tensor];
@@ -80,31 +107,28 @@ class Folder : public FolderFile {
     for (std::int64_t i = 0; i < parts; ++i) {
       std::string name = renamed.name;
       if (part != std::string::npos) name.replace(part + 1, 1, std::to_string(i));
-      entries_.push_back(
-          {name, dtype_of_format(*file_->formats[tensor], rule), transposed ? Shape{shape[1], shape[0]} : shape});
+      entries_.push_back({name, dtype_of_format(*file_->formats[tensor], rule, shape),
+                          transposed ? Shape{shape[1], shape[0]} : shape});
       places_.push_back({tensor, i * rows, rows, columns, order, rule});
     }
   }
 
-  /// Writes rows first … last of the file to `to`, in the order of the array.
+  /// Writes `count` rows of the file from `row` on to `to`. Returns the last damaged block among them, or -1.
   template <class T>
-  std::int64_t copy_rows(const Place& place, std::int64_t first, std::int64_t last, T* to) const {
+  std::int64_t copy_rows(std::size_t entry, std::int64_t row, std::int64_t count, T* to) const {
+    const Place& place = places_[entry];
     const BlockFormat& format = *file_->formats[place.tensor];
-    const auto fetch = [&](std::int64_t row, std::int64_t rows, T* target) {
-      const std::int64_t begin = (place.first_row + row) * place.columns, count = rows * place.columns;
-      if constexpr (std::is_same_v<T, float>) {
-        return decode(*file_, place.tensor, begin / format.elements, count / format.elements, target);
-      } else {
-        std::memcpy(target, file_->elements[place.tensor].data() + begin * format.bytes,
-                    static_cast<std::size_t>(count * format.bytes));
-        return std::int64_t{-1};
-      }
-    };
-    if (place.order.empty()) return fetch(first, last - first, to + first * place.columns);
-    std::int64_t bad = -1;
-    for (std::int64_t row = first; row < last; ++row)
-      bad = std::max(bad, fetch(row, 1, to + place.order[static_cast<std::size_t>(row)] * place.columns));
-    return bad;
+    const std::int64_t first = (place.first_row + row) * place.columns / format.elements,
+                       blocks = count * place.columns / format.elements;
+    if constexpr (std::is_same_v<T, float>) {
+      return decode(*file_, place.tensor, first, blocks, to);
+    } else {
+      const std::byte* from = rows_of(place, place.first_row + row);
+      if (static_cast<const void*>(to) != from)  // else the array is mapped
+        std::memcpy(to, from, static_cast<std::size_t>(count * bytes_of_row(place)));
+      const std::int64_t bad = find_damaged(entries_[entry].dtype, from, blocks);
+      return bad < 0 ? bad : first + bad;
+    }
   }
 
   template <class T>
@@ -113,20 +137,27 @@ class Folder : public FolderFile {
     const bool transposed = place.rule != nullptr && place.rule->transposed && place.columns > 1;
     std::vector<T> other(transposed ? static_cast<std::size_t>(place.rows * place.columns) : 0);
     T* target = transposed ? other.data() : to;
+    const std::int64_t length =
+        std::is_same_v<T, float> ? place.columns : bytes_of_row(place) / std::int64_t(sizeof(T));
     // Vectors in blocks are rows of single numbers: whole blocks are decoded at once.
     const std::int64_t elements = file_->formats[place.tensor]->elements, group = place.columns == 1 ? elements : 1;
     constexpr std::int64_t grain = 1 << 15;
     std::atomic<std::int64_t> bad = -1;
     parallel_for(thread_count(), place.rows / group, std::max<std::int64_t>(1, grain / (place.columns * group)),
                  [&](std::int64_t begin, std::int64_t end) {
-                   const std::int64_t found = copy_rows(place, begin * group, end * group, target);
-                   if (found >= 0) bad = found;
+                   const std::int64_t step = place.order.empty() ? (end - begin) * group : 1;
+                   for (std::int64_t row = begin * group; row < end * group; row += step) {
+                     const std::int64_t into = place.order.empty() ? row : place.order[static_cast<std::size_t>(row)];
+                     const std::int64_t found = copy_rows(entry, row, step, target + into * length);
+                     if (found >= 0) bad = found;
+                   }
                  });
     if (bad >= 0) fail_block(*file_, place.tensor, bad);
-    if (transposed)
-      for (std::int64_t row = 0; row < place.rows; ++row)
-        for (std::int64_t i = 0; i < place.columns; ++i)
-          to[i * place.rows + row] = other[static_cast<std::size_t>(row * place.columns + i)];
+    if constexpr (!std::is_same_v<T, std::byte>)
+      if (transposed)
+        for (std::int64_t row = 0; row < place.rows; ++row)
+          for (std::int64_t i = 0; i < place.columns; ++i)
+            to[i * place.rows + row] = other[static_cast<std::size_t>(row * place.columns + i)];
     if constexpr (std::is_same_v<T, float>)
       if (place.rule != nullptr && place.rule->plus != 0)
         for (std::int64_t i = 0; i < place.rows * place.columns; ++i) to[i] -= static_cast<float>(place.rule->plus);
@@ -148,6 +179,7 @@ void read_gguf_files() {
   set_folder_file_reader(".gguf", [](const std::string& path) -> std::shared_ptr<const FolderFile> {
     return std::make_shared<const gguf::Folder>(path);
   });
+  model::set_adapter_reader(".gguf", gguf::write_adapter_folder);
 }
 
 }  // namespace xtape

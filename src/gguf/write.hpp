@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "gguf/family.hpp"
 #include "gguf/file.hpp"
+#include "model/hugging_face/mapping.hpp"
 
 namespace xtape::gguf {
 
@@ -24,6 +26,15 @@ using Metadata = std::vector<std::pair<std::string, Json>>;
 /// Writes a file of version 3, which replaces `path` when it is complete. Holds one tensor in memory at a time. Throws
 /// FileError if the file cannot be written, or if a tensor has numbers that its format cannot express.
 void write_file(const std::string& path, const Metadata& metadata, const std::vector<Written>& tensors);
+
+/// Returns the config of a folder with each setting of the mapping under the first of its keys, and sets `mapping` to
+/// that of its definition.
+Json config_of(const std::string& folder, model::HuggingFaceMapping& mapping);
+/// Returns an array of a folder as float32, with its rows in the order of the file.
+Array in_order(const model::StoredWeight& stored, const TensorRule& rule, const Json& config);
+
+/// Writes the adapters of a file as a folder of PEFT. `base` is the folder of their base model, or its GGUF file.
+void write_adapter_folder(const std::string& path, const std::string& base, const std::string& folder);
 
 /// Returns the metadata of a folder's tokenizer for a model with `tokens` tokens. Throws FileError if llama.cpp has no
 /// such tokenizer.

@@ -27,7 +27,7 @@ def folders(folder, file):
 
 
 def definition(recipe):
-    return pathlib.Path(recipe["definition"]).stem
+    return pathlib.Path(recipe["definition"]).stem + ("_lora" if "lora" in recipe else "")
 
 
 def of_model(folder, name, file):

@@ -87,6 +87,8 @@ const std::map<std::string, std::int64_t> parameters = {
     {"span_corruption", said * 128 + 2 * (12 * 128 * 128 + 4 * 128 * 512 + 5 * 128) + 2 * 32 * 4 + 2 * 128},
     {"gpt2_padded", gpt(257, 128, 8)},
     {"chat_finetune", 2 * 32000 * 768 + 12 * (4 * 768 * 768 + 3 * 768 * 2048 + 2 * 768) + 768},
+    {"chat_lora", 2 * 32000 * 768 + 12 * (4 * 768 * 768 + 3 * 768 * 2048 + 2 * 768) + 768 +
+                      12 * 16 * (4 * (768 + 768) + 3 * (768 + 2048))},  // rank 16 beside all linear maps
     {"chat_packed", gpt(256, 128, 4)},
     {"llama_finetune", 2 * 32000 * 768 + 12 * (4 * 768 * 768 + 3 * 768 * 2048 + 2 * 768) + 768},
     {"multi30k_de_en", transformer(256, 512, 3) + 2 * said * 256 + linear(256, said) + 2 * 128 * 256},

@@ -9,7 +9,23 @@
 
 namespace xtape {
 
+namespace {
+/// Decodes blocks on all threads.
+void decode_blocks(const ArrayView& blocks, float* to) {
+  const BlockFormat& format = *find_block_format(name_of(blocks.dtype()));
+  const auto* from = static_cast<const std::byte*>(blocks.data());
+  constexpr std::int64_t grain = 64;
+  parallel_for(thread_count(), count_of(blocks.shape()) / format.elements, grain,
+               [&](std::int64_t begin, std::int64_t finish) {
+                 format.decode(from + begin * format.bytes, to + begin * format.elements, finish - begin);
+               });
+}
+}  // namespace
+
 void convert_floats(const Array& from, Array& to) {
+  if (is_block(from.dtype()))
+    return to.dtype() == Dtype::float32 ? decode_blocks(from, to.as<float>())
+                                        : convert_floats(numbers_of_blocks(from), to);
   constexpr std::int64_t grain = 1 << 14;
   visit_floats(from, [&](const auto* given) {
     visit_floats(to, [&]<class T>(T* converted) {
@@ -26,8 +42,7 @@ Array numbers_of_blocks(const ArrayView& blocks) {
     throw DtypeError(std::string("a part or a transpose of an array of ") + name_of(blocks.dtype()) +
                      " has no elements: dequantize it");
   Array numbers(Dtype::float32, blocks.shape());
-  const BlockFormat& format = *find_block_format(name_of(blocks.dtype()));
-  format.decode(static_cast<const std::byte*>(blocks.data()), numbers.as<float>(), numbers.count() / format.elements);
+  decode_blocks(blocks, numbers.as<float>());
   return numbers;
 }
 

@@ -12,7 +12,7 @@ namespace xtape {
 // Conversion between the dtypes of floats.
 
 /// Rounds the elements of `from` to the dtype of `to`, and writes the results to `to`. Both arrays are floats of the
-/// same shape. Uses all threads.
+/// same shape, and `from` may be in blocks. Uses all threads.
 void convert_floats(const Array& from, Array& to);
 
 // Rows of arrays: the slices along the first axis.

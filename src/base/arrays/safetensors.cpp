@@ -134,6 +134,11 @@ void ArrayFile::read(std::size_t entry, Array& into) const {
   });
 }
 
+Array ArrayFile::mapped(std::size_t entry) const {
+  data_->check_entry(entry);
+  return data_->outer != nullptr ? data_->outer->mapped(entry) : Array();
+}
+
 void ArrayFile::check(std::size_t entry) const {
   data_->check_entry(entry);
   if (data_->outer != nullptr) return;

@@ -56,6 +56,11 @@ std::shared_ptr<const FolderFile> folder_file(const std::string& path) {
   return file;
 }
 
+void forget_folder_file() {
+  const std::lock_guard<std::mutex> lock(readers().mutex);
+  readers().last = nullptr;
+}
+
 bool opens_as_folder(const std::string& path) {
   return is_folder(path) || folder_file(path) != nullptr;
 }

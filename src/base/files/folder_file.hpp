@@ -21,6 +21,8 @@ class FolderFile {
   /// Reads array `entry` into an array of its shape and of its dtype, or of float32 if its dtype is 16 bits wide.
   /// Throws FileError with the file and the array.
   virtual void read(std::size_t entry, Array& into) const = 0;
+  /// See ArrayFile::mapped.
+  virtual Array mapped(std::size_t entry) const = 0;
 };
 
 /// Opens a file. Throws FileError.
@@ -32,6 +34,9 @@ void set_folder_file_reader(const std::string& ending, FolderFileReader reader);
 /// Returns the file at `path`, or null if no reader is set for its ending, or no plain file is there. A file that has
 /// not changed since the last call is not read again. Throws FileError.
 std::shared_ptr<const FolderFile> folder_file(const std::string& path);
+
+/// Frees the memory of the last file, unless something else has it.
+void forget_folder_file();
 
 /// Whether `path` is a folder, or a file that can be opened like one. Throws FileError.
 bool opens_as_folder(const std::string& path);

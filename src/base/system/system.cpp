@@ -96,7 +96,7 @@ MappedFile::MappedFile(const std::string& path) {
   if (file < 0 || fstat(file, &status) != 0) fail(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) fail("it is not a plain file");
   size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ > 0) memory_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+  if (size_ > 0) memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
   if (memory_ == MAP_FAILED) fail(std::strerror(errno));
   close(file);
 }

@@ -99,6 +99,23 @@ void write_onnx(const ExportArguments&) {
 }
 #endif
 
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// Writes the adapters of a run or a folder as a folder of PEFT. Returns a folder with the config of their base.
+std::string write_adapter(const ExportArguments& arguments) {
+  if (const auto folder = model_folder(arguments.source)) {
+    save_adapter(open_folder(*folder), arguments.target,
+                 arguments.base.empty() ? absolute(folder->path) : arguments.base);
+    return folder->path;
+  }
+  const Run run = open_run(arguments.source, arguments.checkpoint);
+  if (!run.save_adapter(arguments.target, arguments.base))
+    std::cerr << "warning: " << run.recipe().from << " is gone, so that the adapters were not read back on top of it\n";
+  return train::hugging_face_folder(run.directory());
+}
+
 #if defined(XTAPE_WITH_GGUF)
 /// Writes a run's model, or a folder, as a GGUF file. It comes from a temporary folder beside it: of a run, the one
 /// that `xtape export RUN FOLDER` writes, with its tokenizer.
@@ -111,8 +128,24 @@ void write_gguf(const ExportArguments& arguments) {
   const std::string folder = arguments.target + ".folder" + unfinished;
   remove_if_possible(folder);
   try {
-    open_run(arguments.source, arguments.checkpoint).save_hugging_face(folder);
+    open_run(arguments.source, arguments.checkpoint).save_hugging_face(folder, Dtype::float32);
     convert_to_gguf(folder, arguments.target, format);
+  } catch (...) {
+    remove_if_possible(folder);
+    throw;
+  }
+  remove_if_possible(folder);
+}
+
+/// Writes the adapters of a run or a folder as a GGUF file, which comes from a temporary folder of PEFT beside it.
+void write_gguf_adapter(const ExportArguments& arguments) {
+  const std::string folder = arguments.target + ".folder" + unfinished;
+  ExportArguments to_folder = arguments;
+  to_folder.target = folder;
+  remove_if_possible(folder);
+  try {
+    const std::string base = write_adapter(to_folder);
+    convert_adapter_to_gguf(folder, base, arguments.target);
   } catch (...) {
     remove_if_possible(folder);
     throw;
@@ -123,11 +156,10 @@ void write_gguf(const ExportArguments& arguments) {
 void write_gguf(const ExportArguments&) {
   throw WorkFailed("this program was built without xtape-gguf, which writes GGUF files");
 }
-#endif
-
-std::string absolute(const std::string& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
+void write_gguf_adapter(const ExportArguments& arguments) {
+  write_gguf(arguments);
 }
+#endif
 
 void write(const ExportArguments& arguments) {
   if (path_exists(arguments.target)) throw WrongInput(arguments.target + " already exists");
@@ -145,28 +177,23 @@ void write(const ExportArguments& arguments) {
     return;
   }
   if (gguf) {
-    if (arguments.adapter || !arguments.weights.empty())
-      throw WrongInput("a GGUF file has all weights, in the format of --quantise: leave --adapter and --weights out");
-    write_gguf(arguments);
+    if (!arguments.weights.empty())
+      throw WrongInput("a GGUF file has weights in the format of --quantise: leave --weights out");
+    if (arguments.adapter && !arguments.quantise.empty())
+      throw WrongInput("adapters in a GGUF file are float32: leave --quantise out");
+    arguments.adapter ? write_gguf_adapter(arguments) : write_gguf(arguments);
     std::cout << arguments.target << '\n';
     return;
   }
-  std::optional<Dtype> weights;
-  if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
-  if (const auto folder = model_folder(arguments.source)) {
-    const Model model = open_folder(*folder);
-    if (arguments.adapter)
-      save_adapter(model, arguments.target, arguments.base.empty() ? absolute(folder->path) : arguments.base);
-    else
-      save_hugging_face(model, arguments.target, folder->path, weights);
+  const Dtype weights = arguments.weights.empty() ? Dtype::float32 : dtype_named(arguments.weights);
+  if (arguments.adapter) {
+    write_adapter(arguments);
+  } else if (const auto folder = model_folder(arguments.source)) {
+    save_hugging_face(open_folder(*folder), arguments.target, folder->path, weights);
   } else {
-    const Run run = open_run(arguments.source, arguments.checkpoint);
-    if (!arguments.adapter)
-      for (const std::string& note : run.save_hugging_face(arguments.target, weights))
-        std::cerr << "note: " << note << '\n';
-    else if (!run.save_adapter(arguments.target, arguments.base))
-      std::cerr << "warning: " << run.recipe().from
-                << " is gone, so that the adapters were not read back on top of it\n";
+    for (const std::string& note :
+         open_run(arguments.source, arguments.checkpoint).save_hugging_face(arguments.target, weights))
+      std::cerr << "note: " << note << '\n';
   }
   std::cout << arguments.target << '\n';
 }
@@ -190,9 +217,8 @@ void add_export(CLI::App& program) {
   add_option(command, "--capacity", arguments.capacity, "With --step: the number of positions in caches", positive);
   add_option(command, "--opset", arguments.opset, "For an ONNX file: the version of its operators, 18 to 23", shown);
   add_checkpoint(command, arguments.checkpoint);
-  command.add_flag(
-      "--adapter", arguments.adapter,
-      "Write the low-rank adapters alone, with adapter_config.json and adapter_model.safetensors for PEFT");
+  command.add_flag("--adapter", arguments.adapter,
+                   "Write the low-rank adapters alone: a folder of PEFT, or NAME.gguf for llama.cpp");
   add_option(command, "--base", arguments.base,
              "With --adapter: the name of the base in adapter_config.json, such as one of the Hugging Face Hub "
              "(default: the folder that the run started from)")

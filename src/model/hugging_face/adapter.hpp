@@ -20,12 +20,18 @@ inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B
 /// Splits the last word off a name: "h.0.attn.weight" becomes "h.0.attn" and "weight".
 std::pair<std::string, std::string> cut_last(const std::string& name);
 
+/// Writes the adapters of a file in another format as a folder of PEFT. `base` is the folder of their base model.
+using AdapterReader = void (*)(const std::string& file, const std::string& base, const std::string& folder);
+/// Enables adapters in files whose names end in `ending` (".gguf"), in all threads.
+void set_adapter_reader(const std::string& ending, AdapterReader reader);
+
 /// An open folder of adapters.
 class AdapterFolder {
  public:
-  /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError if a file is missing or
-  /// damaged, or if adapters of this kind are not supported. The message names the file and the key.
-  explicit AdapterFolder(const std::string& folder);
+  /// Reads the config and the names and shapes of tensors. The adapters of `base`, a folder of a model, may also be in
+  /// a file for which there is a reader. Throws FileError or DefinitionError if a file is missing or damaged, or if
+  /// adapters of this kind are not supported. The message names the file and the key.
+  AdapterFolder(const std::string& folder, const std::string& base);
 
   /// Returns overrides with the config's values of the hyper-parameters in `mapping`. weights() adds the override for
   /// the targets.
@@ -34,12 +40,20 @@ class AdapterFolder {
   /// in the definition of `base`. Adds to `overrides` the override that makes these modules the targets. Throws
   /// FileError if `base` lacks a module, or if the folder lacks the tensor A or B of a module.
   std::vector<StoredWeight> weights(const Model& base, const HuggingFaceMapping& mapping, Overrides& overrides) const;
-  const std::string& path() const { return file_.path(); }  ///< The path of the file with the weights.
+  const std::string& path() const { return path_; }  ///< The path of the file with the weights.
   const std::string& config_path() const { return config_.file(); }
   /// Returns the unknown keys of the config that may affect the model.
   std::vector<std::string> unlisted_keys() const;
 
  private:
+  /// A folder of PEFT that is read, which may be temporary.
+  struct Opened {
+    JsonNode config;
+    ArrayFile file;
+    std::string path;
+  };
+  explicit AdapterFolder(Opened opened);
+  static Opened opened(const std::string& folder, const std::string& base);
   /// The tensors of one module.
   struct Pair {
     std::string a, b;  ///< The names of the tensors; empty if the file lacks the tensor.
@@ -51,6 +65,7 @@ class AdapterFolder {
 
   JsonNode config_;
   ArrayFile file_;
+  std::string path_;
   std::int64_t rank_ = 0;
   std::map<std::string, Pair> pairs_;  ///< By the name of the module, without adapter_prefix.
 };

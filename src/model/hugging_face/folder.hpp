@@ -25,6 +25,8 @@ inline constexpr const char* definition_file = "definition.json";
 /// Reads the config of `folder`. Throws FileError if the folder has no config, and DefinitionError if the config is not
 /// a JSON object.
 JsonNode read_config(const std::string& folder);
+/// Returns the path of the definition that the config of a folder determines. Throws FileError or DefinitionError.
+std::string definition_of_folder(const std::string& folder);
 
 /// Returns the names of the classes from the config's "id2label", or an empty list if the config has none. Throws
 /// DefinitionError if the keys are not the integers from 0.

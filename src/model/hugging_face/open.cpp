@@ -10,6 +10,7 @@
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
+#include "model/recording/model_data.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/hugging_face.hpp"
 
@@ -177,9 +178,9 @@ void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, con
 
 using Adapters = std::shared_ptr<const model::AdapterFolder>;
 
-/// Returns the adapters of a folder, or null if its name is empty.
-Adapters adapters_in(const std::string& folder) {
-  return folder.empty() ? nullptr : std::make_shared<const model::AdapterFolder>(folder);
+/// Returns adapters of the model in `base`, or null if `folder` is empty.
+Adapters adapters_in(const std::string& folder, const std::string& base) {
+  return folder.empty() ? nullptr : std::make_shared<const model::AdapterFolder>(folder, base);
 }
 
 /// A folder and the definition that opens it.
@@ -260,6 +261,24 @@ std::optional<Dtype> narrow_storage(const std::vector<ArrayFile>& files) {
   return std::nullopt;
 }
 
+/// Gives weights in blocks the dtypes of the files, unless the caller has given them others. Those that are mapped stay
+/// in their file.
+void store_as_in_files(Model& model, const std::vector<model::StoredWeight>& stored, const WeightDtypes& given) {
+  const WeightDtypes in_files = model::blocks_in(stored);
+  WeightDtypes blocks;
+  for (const auto& [weight, dtype] : in_files.rows())
+    if (!given.of(weight)) blocks.add(weight, dtype);
+  if (!blocks.empty()) model.allocate_weights_as(blocks);
+  Store mapped;
+  for (const model::StoredWeight& each : stored) {
+    const Array* weight = model.weights().find(each.weight);
+    if (weight == nullptr || weight->dtype() != each.described().dtype || weight->shape() != each.described().shape)
+      continue;
+    if (Array array = each.file->mapped(each.entry)) mapped.set(each.weight, array);
+  }
+  if (!mapped.empty()) model.use_weights(mapped);
+}
+
 /// Returns the model of an opened folder. The arguments are those of open_hugging_face. If `skipped` is not null, also
 /// checks the shapes of weights that are not read, and adds the names of the tensors that are not used to `skipped`.
 Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
@@ -273,15 +292,17 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   std::vector<model::StoredWeight> stored = model::tensors_of(files, opened.mapping(), unused), adapters;
   model::settle_ties(opened.mapping(), stored, chosen.hyper);
   const std::optional<Dtype> narrow = narrow_storage(files);
-  const bool as_stored = chosen.weights.empty();
-  if (as_stored && narrow == Dtype::int8) chosen.weights = narrow;
+  if (chosen.weights.empty() && narrow == Dtype::int8) chosen.weights = narrow;
   if (narrow == Dtype::int8 && (!initialise.empty() || opened.adapters))
     throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
   if (opened.adapters) adapters = place_adapters(opened, chosen);
   for (const model::StoredWeight& each : adapters) chosen.weights.put_first(each.weight, chosen.dtype);
-  Model model = with_adapters_of(opened, chosen);
+  Model model = [&] {
+    const model::InitialisedAlone alone(initialise);
+    return with_adapters_of(opened, chosen);
+  }();
   model::name_weights(opened.mapping(), model.weights(), stored, unused);
-  if (as_stored) model.allocate_weights_as(model::blocks_in(stored));
+  store_as_in_files(model, stored, chosen.weights);
   for (model::StoredWeight& each : adapters) each.is_exact = true;
   stored.insert(stored.end(), adapters.begin(), adapters.end());
   std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
@@ -296,6 +317,10 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   return model;
 }
 }  // namespace
+
+std::string model::definition_of_folder(const std::string& folder) {
+  return definition_for(folder, read_config(folder), "", false);
+}
 
 Dtype stored_weights(const std::string& folder) {
   using model::has_dtype;
@@ -312,20 +337,20 @@ bool is_hugging_face(const std::string& path) {
 
 Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,
                         const std::vector<std::string>& initialise, const std::string& adapter) {
-  return read_model(Folder(folder, definition, adapters_in(adapter)), folder, options, initialise);
+  return read_model(Folder(folder, definition, adapters_in(adapter, folder)), folder, options, initialise);
 }
 
 Model model::open_hugging_face_with(const std::string& definition_text, const std::string& name,
                                     const std::string& folder, const ModelOptions& options,
                                     const std::string& adapter) {
-  return read_model(Folder(folder, name, definition_text, adapters_in(adapter)), folder, options, {});
+  return read_model(Folder(folder, name, definition_text, adapters_in(adapter, folder)), folder, options, {});
 }
 
 std::vector<std::string> model::check_hugging_face(const std::string& folder, ModelOptions options,
                                                    const std::string& adapter) {
   options.initialise = false;
   std::vector<std::string> skipped;
-  read_model(Folder(folder, "", adapters_in(adapter)), folder, options, {}, &skipped);
+  read_model(Folder(folder, "", adapters_in(adapter, folder)), folder, options, {}, &skipped);
   std::map<std::string, int> counts;
   for (const std::string& name : skipped) ++counts[without_numbers(name)];
   std::vector<std::string> said;
@@ -336,7 +361,7 @@ std::vector<std::string> model::check_hugging_face(const std::string& folder, Mo
 
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition,
                                                const std::string& adapter) {
-  const Folder opened(folder, definition, adapters_in(adapter));
+  const Folder opened(folder, definition, adapters_in(adapter, folder));
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& file, const std::string& reader, const std::vector<std::string>& keys) {
     if (!keys.empty())
@@ -360,7 +385,7 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
                          " not read: " + quoted(names));
   };
   warn_of_files(folder, model::unread_files(folder));
-  if (!adapter.empty() && adapter != folder) warn_of_files(adapter, model::unread_adapter_files(adapter));
+  if (is_folder(adapter) && adapter != folder) warn_of_files(adapter, model::unread_adapter_files(adapter));
   return warnings;
 }
 

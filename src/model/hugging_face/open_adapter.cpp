@@ -1,6 +1,10 @@
 // Reads low-rank adapters in the format of PEFT.
+#include <unistd.h>
+
+#include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/files/durable.hpp"
@@ -43,20 +47,39 @@ std::string brief(const Json& value) {
   return text.size() <= most ? text : text.substr(0, most) + "…";
 }
 
-JsonNode read_adapter_config(const std::string& folder) {
-  const std::string file = folder + "/" + adapter_config_file;
+JsonNode read_adapter_config(const std::string& folder, const std::string& shown) {
+  const std::string file = path_in(folder, adapter_config_file);
   if (!path_exists(file))
     throw FileError(folder + " has no " + adapter_config_file + ": it is not a folder of adapters");
-  const JsonNode config(read_file(file), file, JsonErrors::definition);
+  const JsonNode config(read_file(file), shown, JsonErrors::definition);
   if (!config.is_object()) config.fail("an object belongs here");
   return config;
 }
 
 std::string adapter_file(const std::string& folder) {
-  const std::string file = folder + "/" + adapter_weights_file;
+  const std::string file = path_in(folder, adapter_weights_file);
   if (!path_exists(file))
     throw FileError(folder + " has no " + adapter_weights_file + ": adapters can only be read from a safetensors file");
   return file;
+}
+
+std::mutex mutex;
+std::map<std::string, AdapterReader>& readers() {
+  static std::map<std::string, AdapterReader> by_ending;
+  return by_ending;
+}
+
+AdapterReader reader_of(const std::string& path) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (const auto& [ending, reader] : readers())
+    if (path.ends_with(ending) && is_plain_file(path)) return reader;
+  return nullptr;
+}
+
+std::string temporary_folder() {
+  static std::atomic<int> number = 0;
+  return (fs::temp_directory_path() / ("xtape-adapter-" + std::to_string(getpid()) + "-" + std::to_string(number++)))
+      .string();
 }
 
 /// Returns all modules of `model` whose weight is a matrix. Maps the name of each module in a folder to its name in the
@@ -75,8 +98,30 @@ std::string tuple_of(const std::vector<std::string>& texts) {
 }
 }  // namespace
 
-AdapterFolder::AdapterFolder(const std::string& folder)
-    : config_(read_adapter_config(folder)), file_(adapter_file(folder)) {
+void set_adapter_reader(const std::string& ending, AdapterReader reader) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  readers()[ending] = reader;
+}
+
+AdapterFolder::Opened AdapterFolder::opened(const std::string& folder, const std::string& base) {
+  const AdapterReader reader = reader_of(folder);
+  if (reader == nullptr) {
+    const std::string file = adapter_file(folder);
+    return {read_adapter_config(folder, path_in(folder, adapter_config_file)), ArrayFile(file), file};
+  }
+  struct Temporary {
+    ~Temporary() { remove_if_possible(folder); }  // the open file stays readable
+    std::string folder;
+  } const temporary{temporary_folder()};
+  reader(folder, base, temporary.folder);
+  return {read_adapter_config(temporary.folder, folder), ArrayFile(adapter_file(temporary.folder)), folder};
+}
+
+AdapterFolder::AdapterFolder(const std::string& folder, const std::string& base)
+    : AdapterFolder(opened(folder, base)) {}
+
+AdapterFolder::AdapterFolder(Opened opened)
+    : config_(std::move(opened.config)), file_(std::move(opened.file)), path_(std::move(opened.path)) {
   read_config();
   for (std::size_t i = 0; i < file_.entries().size(); ++i) {
     const ArrayFile::Entry& entry = file_.entries()[i];
@@ -214,7 +259,7 @@ bool is_adapter(const std::string& path) {
 }
 
 std::string base_of_adapter(const std::string& folder) {
-  const JsonNode config = model::read_adapter_config(folder);
+  const JsonNode config = model::read_adapter_config(folder, path_in(folder, model::adapter_config_file));
   const JsonNode base = config.at("base_model_name_or_path");
   const std::string named = base.is_null() ? "" : base.text();
   for (const fs::path& path : {fs::path(named), fs::path(folder) / named})

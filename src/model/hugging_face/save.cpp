@@ -100,17 +100,16 @@ void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, con
   model::set_key(config, key, word_for(setting, value, model));
 }
 
-/// Sets the keys of a config that tell how the weights are stored.
-Json with_dtype(const Model& model, Json config) {
+/// Sets the keys of a config that tell how the weights are stored. `usual` is the model's dtype.
+Json with_dtype(const Store& weights, Dtype usual, Json config) {
   // `torch_dtype` is the older name of `dtype`. If both were present, a loader might read either of them.
   config.erase("torch_dtype");
   const auto stored_as = [&](Dtype dtype) {
-    return std::ranges::any_of(model.weights(),
-                               [&](const Store::Entry& entry) { return entry.value.dtype() == dtype; });
+    return std::ranges::any_of(weights, [&](const Store::Entry& entry) { return entry.value.dtype() == dtype; });
   };
   config["dtype"] = name_of(stored_as(Dtype::bfloat16)  ? Dtype::bfloat16
                             : stored_as(Dtype::float16) ? Dtype::float16
-                                                        : model.dtype());
+                                                        : usual);
   config.erase("quantization_config");
   for (const Dtype dtype : model::narrow_storages)
     if (!config.contains("quantization_config") && stored_as(dtype))
@@ -129,7 +128,7 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
   config["model_type"] = mapping.model_type;
   for (const auto& setting : mapping.settings) write_setting(config, setting, model);
   for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
-  return with_dtype(model, std::move(config));
+  return config;
 }
 
 }  // namespace
@@ -151,7 +150,8 @@ std::shared_ptr<const model::Definition> model::mapped_definition(const Model& m
 }
 
 namespace {
-/// What a folder has of a model: its config, its tensors by name and, for folders of own_type, its definition.
+/// What a folder has of a model: its config without the dtype, its tensors by name and, for folders of own_type, its
+/// definition.
 struct Content {
   Json config;
   Store tensors;
@@ -166,13 +166,18 @@ Content mapped_content(const Model& model, const model::FolderOptions& options) 
   const auto definition = model::mapped_definition(model);
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   Content content{config_of(model, mapping, config_like(options.like)), {}};
+  const bool keeps_blocks = options.weights != model.dtype();
   for (const Store::Entry& entry : model.exported_weights()) {
     if (contains(options.left_out, entry.name)) continue;
     const std::string tensor = model::written_name(mapping, entry.name);
-    const std::optional<std::int64_t> count = model::tensors_of(tensor, entry.value.shape());
-    if (!count) content.tensors.add(tensor, Array(entry.value));
+    const auto order = model.orders().find(entry.name);
+    const Array weight = keeps_blocks || !is_block(entry.value.dtype())
+                             ? Array(entry.value)
+                             : model::numbers_of(entry.value, order == model.orders().end() ? Axes{} : order->second);
+    const std::optional<std::int64_t> count = model::tensors_of(tensor, weight.shape());
+    if (!count) content.tensors.add(tensor, Array(weight));
     for (std::int64_t i = 0; i < count.value_or(0); ++i)
-      content.tensors.add(model::numbered(tensor, i), model::part_of(entry.value, i));
+      content.tensors.add(model::numbered(tensor, i), model::part_of(weight, i));
   }
   return content;
 }
@@ -181,7 +186,7 @@ Content own_content(const Model& model, const model::FolderOptions& options) {
   Json config = config_like(options.like);
   config["architectures"] = {model.name()};
   config["model_type"] = model::own_type;
-  return {with_dtype(model, std::move(config)), model.weights(), model.definition_text()};
+  return {std::move(config), model.weights(), model.definition_text()};
 }
 
 /// Writes the files of `model` to an existing folder. Returns the model that the folder contains.
@@ -190,7 +195,7 @@ Model write(const Model& model, const Content& content, const std::string& folde
   if (!like.empty()) copy_files(like, folder);
   if (!content.definition.empty()) write_file(path_in(folder, model::definition_file), content.definition);
   save_arrays(folder + "/model.safetensors", content.tensors, {{"format", "pt"}});
-  write_file(folder + "/" + model::config_file, indented(content.config));
+  write_file(folder + "/" + model::config_file, indented(with_dtype(content.tensors, model.dtype(), content.config)));
   return model::read_back(model, folder, name, content.config["model_type"]);
 }
 

@@ -34,14 +34,9 @@ double norm_of(const Var& x) {
 
 /// Throws DefinitionError if the block of the module `path` does not export weight + alpha / rank · B A, which PEFT
 /// computes.
-void check_merged(const Model& model, const Store& exported, const std::string& path,
+void check_merged(const Model& model, const Array& merged, const std::string& path,
                   const HuggingFaceMapping::Adapter& mapping, double rank, double alpha) {
   const std::string name = path + ".weight";
-  const Array* weight = model.weights().find(name);
-  const Array* merged = exported.find(name);
-  if (weight == nullptr || merged == nullptr)
-    throw DefinitionError("model '" + model.name() + "' has adapters of '" + path + "', but no '" + name +
-                          "' that they adapt");
   Tape tape;
   const auto numbers = [&](const Array& array) { return cast(tape.constant(array), Dtype::float64); };
   const Var a = numbers(model.weights().at(path + "." + mapping.a)),
@@ -55,7 +50,7 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
     throw DefinitionError("the adapters of '" + path + "' have shape " + to_string(change.shape()) +
                           ", but the weight has shape " + to_string(before.shape()) +
                           ": set \"fan_in_fan_out\" in the mapping if the weight is [in, out]");
-  const double off = norm_of(numbers(*merged) - before - change),
+  const double off = norm_of(numbers(merged) - before - change),
                allowed = 1e-6 * norm_of(before) + 1e-4 * norm_of(change);
   if (!std::isfinite(allowed))
     throw FileError("the adapters of '" + path + "', or its weight, have numbers that are not finite");
@@ -88,10 +83,9 @@ void model::write_adapter(const Model& model, const std::string& folder, const s
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const HuggingFaceMapping::Adapter& adapter = adapter_of(mapping, model);
   const double rank = adapter_number(model, adapter, "r"), alpha = adapter_number(model, adapter, "lora_alpha");
-  const Store exported = model.exported_weights();
   Store named;
-  std::vector<std::string> names;  // the names of all weights except the adapters
-  std::set<std::string> adapted;
+  std::vector<std::string> names;        // the names of all weights except the adapters
+  std::set<std::string> adapted, paths;  // modules, by their names in folders and in the model
   for (const Store::Entry& entry : model.weights()) {
     const auto [path, word] = model::cut_last(entry.name);
     if (word != adapter.a && word != adapter.b) {
@@ -99,18 +93,22 @@ void model::write_adapter(const Model& model, const std::string& folder, const s
       continue;
     }
     const std::string module = model::cut_last(model::written_name(mapping, path + ".weight")).first;
-    if (word == adapter.a) check_merged(model, exported, path, adapter, rank, alpha);
+    if (model.weights().find(path + ".weight") == nullptr)
+      throw DefinitionError("model '" + model.name() + "' has adapters of '" + path + "', but no '" + path +
+                            ".weight' that they adapt");
     adapted.insert(module);
+    paths.insert(path);
     named.add(model::adapter_prefix + module + (word == adapter.a ? model::adapter_a : model::adapter_b),
               Array(entry.value));
   }
   if (named.empty()) throw DefinitionError("model '" + model.name() + "' has no adapters");
-  for (const Store::Entry& entry : exported)
-    if (const Array* weight = model.weights().find(entry.name);
-        weight == nullptr || (weight->data() != entry.value.data() &&
-                              adapted.count(model::cut_last(model::written_name(mapping, entry.name)).first) == 0))
-      throw DefinitionError("model '" + model.name() + "' exports '" + entry.name +
+  model.for_each_exported([&](const std::string& name, const Array& value) {
+    const auto [path, word] = model::cut_last(name);
+    if (word == "weight" && paths.count(path) > 0) return check_merged(model, value, path, adapter, rank, alpha);
+    if (const Array* weight = model.weights().find(name); weight == nullptr || weight->data() != value.data())
+      throw DefinitionError("model '" + model.name() + "' exports '" + name +
                             "', which is no weight with an adapter: an adapter cannot express it");
+  });
   Json config;
   for (const auto& [key, value] : adapter.config) config[key] = value;
   config["peft_type"] = "LORA";

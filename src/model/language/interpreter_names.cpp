@@ -4,7 +4,8 @@
 
 namespace xtape::model {
 
-/// Returns true if the path of the module is one of the names, or ends with a dot and one of the names.
+/// Returns true if the path of the module is one of the names, or ends with a dot and one of the names. "*" is every
+/// name.
 Value Interpreter::is_named(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   Tuple names;
@@ -23,7 +24,7 @@ Value Interpreter::is_named(const Expression& expression, const At& at) {
     if (name == nullptr || name->empty())
       fail(at, expression.column,
            "is_named takes names of modules, as texts or as tuples of them, not " + describe(each));
-    const bool same = path == *name || path.ends_with("." + *name);
+    const bool same = *name == "*" || path == *name || path.ends_with("." + *name);
     AskedName& asked = asked_names_.emplace(*name, AskedName{&at.line, expression.column, false}).first->second;
     asked.found = asked.found || same;
     found = found || same;

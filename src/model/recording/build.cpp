@@ -8,9 +8,24 @@
 #include "model/definition/checks.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/language/visible_names.hpp"
-#include "model/recording/module.hpp"
+#include "model/recording/model_data.hpp"
+#include "model/weights/stored_weights.hpp"
 
 namespace xtape::model {
+
+namespace {
+thread_local const std::vector<std::string>* initialised = nullptr;  // null: all
+}  // namespace
+
+InitialisedAlone::InitialisedAlone(const std::vector<std::string>& patterns) {
+  initialised = &patterns;
+}
+InitialisedAlone::~InitialisedAlone() {
+  initialised = nullptr;
+}
+bool InitialisedAlone::includes(const std::string& weight) {
+  return initialised == nullptr || matches_weight(weight, *initialised);
+}
 
 namespace {
 // the maximum number of elements of a weight; a larger number indicates a mistake in the shape
@@ -76,7 +91,8 @@ class Builder {
     weight.path = path_of(module, spec);
     Array array(context_.dtype, weight.shape);
     try {
-      if (context_.initialise) initialise(array, weight.initialiser, context_.seed, weight.path);
+      if (context_.initialise && InitialisedAlone::includes(weight.path))
+        initialise(array, weight.initialiser, context_.seed, weight.path);
     } catch (const ShapeError& error) {
       fail(spec.location, error.what());
     }

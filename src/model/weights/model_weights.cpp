@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/arrays/elements.hpp"
+#include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/recording/model_data.hpp"
@@ -32,8 +33,8 @@ void check_weight_patterns(const Model& model, const std::string& key, const std
 namespace xtape {
 
 namespace {
-/// Reads an array into `to`. Converts the array if the file has another float dtype and `to` is neither bfloat16 nor
-/// float16.
+/// Reads an array into `to`. Converts the array if the file has another float dtype or blocks, and `to` is neither
+/// bfloat16 nor float16.
 void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
   const Dtype dtype = file.entries()[entry].dtype;
   if (dtype == to.dtype() || is_half(dtype))
@@ -63,10 +64,19 @@ void Model::save_weights(const std::string& path) const {
   save_arrays(path, weights(), {{"format", "pt"}, {"model", name()}});
 }
 
-void Model::load_weights(const std::string& path) {
-  const ArrayFile file(path);
+void Model::load_weights(const std::string& path, const std::string& others) {
+  std::vector<ArrayFile> files;
+  files.reserve(2);
+  files.emplace_back(path);
+  if (!others.empty()) files.emplace_back(others);
   std::vector<model::StoredWeight> stored;
-  for (std::size_t i = 0; i < file.entries().size(); ++i) stored.push_back({file.entries()[i].name, &file, i});
+  std::set<std::string> first;
+  for (const ArrayFile& file : files)
+    for (std::size_t i = 0; i < file.entries().size(); ++i) {
+      const std::string& name = file.entries()[i].name;
+      if (&file == &files[0]) first.insert(name);
+      if (&file == &files[0] || first.count(name) == 0) stored.push_back({name, &file, i});
+    }
   const WeightDtypes blocks = model::blocks_in(stored);
   const auto read = [&] { model::read_weights({weights(), orders()}, stored, "'" + path + "'", name()); };
   if (blocks.empty()) return read();
@@ -103,6 +113,10 @@ namespace {
 /// Returns whether the file has the array exactly as the model stores it, with its axes in the same order.
 bool stored_alike(const ArrayFile::Entry& described, const Array& weight, std::int64_t part) {
   return described.dtype == weight.dtype() && described.shape == shape_of(weight.shape(), part);
+}
+
+bool has_numbers(Dtype dtype) {
+  return is_floating(dtype) || is_block(dtype);
 }
 }  // namespace
 
@@ -147,7 +161,7 @@ model::FoundWeights model::check_weights(const WeightsToRead& weights, const std
                  to_string(shape);
         });
       else if (described.dtype != entry.value.dtype() &&
-               !(is_floating(described.dtype) && (is_floating(entry.value.dtype()) || is_block(entry.value.dtype()))))
+               !(has_numbers(described.dtype) && has_numbers(entry.value.dtype())))
         list([&] {
           return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", the model's is " +
                  name_of(entry.value.dtype());
@@ -162,11 +176,12 @@ model::FoundWeights model::check_weights(const WeightsToRead& weights, const std
 }
 
 namespace {
-/// Converts an array of floats to the dtype in which a weight is stored: a half-precision dtype or a block format.
-/// Throws FileError if numbers are out of range.
+/// Converts an array of floats or blocks to the dtype in which a weight is stored: a half-precision dtype or a block
+/// format. Throws FileError if numbers are out of range.
 Array converted(const model::StoredWeight& location, const Array& weight, const Axes& order) {
   const Dtype dtype = weight.dtype();
-  const Array read = location.file->read(location.entry);
+  Array read = location.file->read(location.entry);
+  if (is_block(read.dtype())) read = numbers_of_blocks(read);
   Array result = is_half(dtype) ? model::as_half(read, dtype) : model::as_blocks(read, dtype, order);
   if (!result)
     throw FileError(location.described().name + " in '" + location.file->path() + "' has numbers beyond the range of " +
@@ -238,7 +253,7 @@ class Exports {
 };
 }  // namespace
 
-Store Model::exported_weights() const {
+void Model::for_each_exported(const std::function<void(const std::string& name, Array value)>& take) const {
   Tape tape(Mode::eval);
   tape.set_default_dtype(dtype());
   tape.set_ops(*data_->context.ops);
@@ -247,12 +262,15 @@ Store Model::exported_weights() const {
   std::set<std::string> merged;  // the weights that the expressions read
   for (std::size_t i = 0; i < tape.size(); ++i)
     if (tape.node(i).op == &parameter_op()) merged.insert(tape.node(i).name);
-  Store weights;
-  for (const Store::Entry& entry : this->weights())
-    if (merged.count(entry.name) == 0 && !exports.results().has(entry.name))
-      weights.add(entry.name, Array(entry.value));
-  for (const auto& [name, var] : exports.results()) weights.add(name, evaluate(var));
-  return weights;
+  for (const Store::Entry& entry : weights())
+    if (merged.count(entry.name) == 0 && !exports.results().has(entry.name)) take(entry.name, Array(entry.value));
+  for (const auto& [name, var] : exports.results()) take(name, evaluate(var));
+}
+
+Store Model::exported_weights() const {
+  Store all;
+  for_each_exported([&](const std::string& name, Array value) { all.add(name, std::move(value)); });
+  return all;
 }
 
 }  // namespace xtape

@@ -205,6 +205,17 @@ Array as_blocks(const Array& weight, Dtype dtype, const Axes& order) {
   return fits ? blocks : Array();
 }
 
+Array numbers_of(const Array& blocks, const Axes& order) {
+  Array numbers = numbers_of_blocks(blocks);
+  if (order.empty()) return numbers;
+  Layout places = Layout::dense(numbers.shape());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    places.shape[order[i]] = numbers.shape()[i];
+    places.strides[order[i]] = dense_strides(numbers.shape())[i];
+  }
+  return Array(ArrayView(numbers.data(), numbers.dtype(), places));
+}
+
 Quantised as_int8(const std::string& name, const Array& weight, const Axes& channels) {
   return weight.dtype() == Dtype::float64 ? quantised<double>(name, weight, channels)
                                           : quantised<float>(name, weight, channels);
@@ -264,9 +275,17 @@ void Model::narrow_weights(const WeightDtypes& dtypes, bool convert) {
     const Dtype stored = entry.value.dtype();
     const std::optional<Dtype> wanted = stored == this->dtype() ? std::nullopt : dtypes.of(entry.name);
     // Sums that are not whole blocks of 256 numbers were stored as Q8_0 in place of another format.
-    if (wanted && stored != *wanted && !(stored == Dtype::q8_0 && is_block(*wanted)))
+    if (!wanted || stored == *wanted || (stored == Dtype::q8_0 && is_block(*wanted))) continue;
+    if (!is_block(stored) || !convert)
       throw DtypeError(std::string("the weights are stored as ") + name_of(stored) + " and cannot become " +
                        name_of(*wanted));
+    const auto order = data_->context.orders.find(entry.name);
+    const Array numbers = model::numbers_of(entry.value, order == data_->context.orders.end() ? Axes{} : order->second);
+    Array wide(this->dtype(), numbers.shape());
+    convert_floats(numbers, wide);
+    store.set(entry.name, wide);
+    data_->context.orders.erase(entry.name);
+    data_->players.clear();
   }
   if (std::ranges::all_of(dtypes.rows(), [&](const auto& row) { return row.second == this->dtype(); })) return;
   Store narrow;  // built completely before the model changes

@@ -106,6 +106,9 @@ std::optional<BlockStorage> block_storage(const Shape& weight, const Axes& chann
 /// number is not finite, or beyond the range of the scales, which are float16 numbers.
 Array as_blocks(const Array& weight, Dtype dtype, const Axes& order);
 
+/// The inverse of as_blocks: float32, with the axes in the order of the definition.
+Array numbers_of(const Array& blocks, const Axes& order);
+
 /// A quantised weight. `numbers` is round(weight / scale).
 struct Quantised {
   Array numbers;  ///< int8.

@@ -208,6 +208,7 @@ Loaded loaded(const std::string& text, const std::string& file, const std::vecto
     for (const Setting& setting : settings) apply(made.json, setting);
     drop_nulls(made.json);
     resolve_adapter(made.json);
+    train::resolve_lora(made.json, made.source, settings);
     resolve_files(made.json, fs::absolute(file).parent_path(), settings);
   }
   try {

@@ -22,6 +22,18 @@ inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row lengt
 inline constexpr Bounds at_least_0 = {.low = 0, .words = "at least 0"};
 inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for the path "-".
 
+/// The section `lora`.
+struct LoraSettings {
+  std::int64_t rank = 0;
+  double alpha = 0;  ///< 0: not given.
+  double dropout = 0;
+  std::vector<std::string> targets = {"*"};
+};
+extern const Keys<LoraSettings> lora_keys;
+/// Replaces the section `lora` of a recipe by the keys for which it stands: `definition`, `hyper`, `initialise` and
+/// `trainable`. Does nothing without this section.
+void resolve_lora(Json& root, const JsonNode& file, const std::vector<Setting>& settings);
+
 /// Returns Recipe::text of the recipe in a file with `settings`, without checking what the recipe says.
 std::string recipe_text(const std::string& file, const std::vector<Setting>& settings = {});
 /// Reads the text of a recipe, as Recipe::load does. `file` names it in errors, and its paths are relative to the

@@ -25,7 +25,10 @@ void write_checkpoint(const std::string& path, const Store& weights,
                       const Store& carried, const Store& averages,
                       const std::function<void(const std::string& folder)>& complete) {
   write_folder(path, [&](const std::string& beside) {
-    save_arrays(beside + "/weights.safetensors", weights);
+    Store changing;
+    for (const Store::Entry& entry : weights)
+      if (!is_block(entry.value.dtype()) || start_of(path).empty()) changing.add(entry.name, Array(entry.value));
+    save_arrays(beside + "/weights.safetensors", changing);
     save_optimizer(beside + "/optimizer.safetensors");
     if (!carried.empty()) save_arrays(beside + carried_file, carried);
     if (!averages.empty()) save_arrays(beside + averages_file, averages);
@@ -45,6 +48,11 @@ Store read_carried(const std::string& path, const std::vector<CarriedState>& sta
   if (!are_states(carried, states))
     throw FileError(file + " does not hold " + to_string(states) + ": the model or the number of rows is different");
   return carried;
+}
+
+std::string start_of(const std::string& checkpoint) {
+  const std::string file = path_in(folder_of(folder_of(checkpoint)), first_weights_file);
+  return path_exists(file) ? file : "";
 }
 
 std::string checkpoint_name(std::int64_t step) {
@@ -252,7 +260,7 @@ std::vector<std::string> last_of(const std::vector<std::string>& found, const st
 std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
                        const CheckpointChoice& choice) {
   const auto load = [&](const std::string& path) {
-    model.load_weights(weights_of(path));
+    model.load_weights(weights_of(path), start_of(path));
     if (choice.ema) load_averages(model, path + averages_file);
   };
   State last;
@@ -271,7 +279,7 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
   last = read_state(found.back());
   std::vector<std::string> files;
   for (const std::string& path : last_of(found, directory, choice.count)) files.push_back(weights_of(path));
-  model.load_weights(files.back());  // checks that they are weights of this model
+  model.load_weights(files.back(), start_of(found.back()));  // checks that they are weights of this model
   for_each_mean(files, [&](const std::string& name, Array mean) { model.weight(name).assign(mean); });
   return last.step;
 }

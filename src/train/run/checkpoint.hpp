@@ -11,6 +11,9 @@
 
 namespace xtape::train {
 
+/// The file of a run with the weights with which it began, if they came from files.
+inline constexpr const char* first_weights_file = "start.safetensors";
+
 /// The settings that determine how much an update reveals about a training row. Both are 0 if the training is not
 /// private.
 struct UpdatePrivacy {
@@ -58,6 +61,9 @@ Store read_carried(const std::string& path, const std::vector<CarriedState>& sta
 /// Returns the paths of a run's checkpoints by ascending step. Leaves out checkpoints that a crash left incomplete.
 /// Throws FileError if the directory cannot be listed.
 std::vector<std::string> checkpoints(const std::string& directory);
+/// Returns the file with the weights with which the run of a checkpoint began, or "" if it has none. It has the weights
+/// in blocks, which no training changes and which checkpoints therefore lack.
+std::string start_of(const std::string& checkpoint);
 std::string checkpoint_name(std::int64_t step);  ///< Returns a name such as "00000250".
 /// The step in the directory's name, or -1 if this is not the name of a checkpoint.
 std::int64_t step_of_checkpoint(const std::string& path);

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/files/folder_file.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "player/plan/memory.hpp"
@@ -151,6 +152,7 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
     sets = splits->sets(recipe, tokenizers);
     train::write_run(recipe, tokenizers, *batches, splits->inputs(), directory);
     cache.move(train::cache_of(directory));
+    forget_folder_file();  // the run has its own copy of the weights
   }
   group.barrier();
   wait_for(directory, group);

@@ -15,6 +15,7 @@
 #include "model/weights/stored_weights.hpp"
 #include "optim/optimizer.hpp"
 #include "ranks/rank_group.hpp"
+#include "train/run/checkpoint.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/trainer/turns.hpp"
 #include "xtape/hugging_face.hpp"
@@ -41,7 +42,7 @@ namespace {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 std::string first_weights(const std::string& directory) {
-  return directory + "/start.safetensors";
+  return path_in(directory, first_weights_file);
 }
 
 Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
@@ -75,6 +76,28 @@ void play_as_said(const Recipe& recipe, Model& model) {
   model.set_player_options(16, playing);
 }
 
+/// Returns the number of losses that train the weight.
+std::int64_t losses_of(const std::string& name, const TrainerOptions& options) {
+  return std::ranges::count_if(options.updates, [&](const LossUpdate& update) { return trains(update, name); });
+}
+
+bool is_frozen(const std::string& name, const TrainerOptions& options) {
+  if (!options.updates.empty() && losses_of(name, options) == 0) return true;
+  const std::size_t group = group_of(name, options.groups);
+  if (group < options.groups.size() && options.groups[group].options.frozen) return true;
+  return options.trainable.empty() ? model::matches_weight(name, options.frozen)
+                                   : !model::matches_weight(name, options.trainable);
+}
+
+/// Weights that are trained become floats if they are in blocks only because their file has blocks.
+void widen_trained(Model& model, const Recipe& recipe) {
+  WeightDtypes wide;
+  for (const Store::Entry& entry : model.weights())
+    if (is_block(entry.value.dtype()) && !recipe.weights.of(entry.name) && !is_frozen(entry.name, recipe.trainer))
+      wide.add(entry.name, model.dtype());
+  if (!wide.empty()) model.store_weights_as(wide);
+}
+
 void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std::string& from) {
   const Hyper& hyper = model.hyper();
   if (hyper.has("vocab_size") && tokenizer.size() > hyper.integer("vocab_size"))
@@ -93,6 +116,7 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
     options.initialise = true;  // the run keeps all initial weights
     model = Model::load(recipe.definition, options);
   }
+  widen_trained(model, recipe);
   read_start(model, recipe);
   if (!recipe.from.empty() && tokenizers.target) check_vocabulary(model, *tokenizers.target, recipe.from);
   // Checks the recipe's settings of the model before a run is created.
@@ -155,21 +179,6 @@ void check_adapters_alone(const Model& model, const std::string& directory) {
 std::string hugging_face_folder(const std::string& directory) {
   return directory + "/hugging_face";
 }
-
-namespace {
-/// Returns the number of losses that train the weight.
-std::int64_t losses_of(const std::string& name, const TrainerOptions& options) {
-  return std::ranges::count_if(options.updates, [&](const LossUpdate& update) { return trains(update, name); });
-}
-
-bool is_frozen(const std::string& name, const TrainerOptions& options) {
-  if (!options.updates.empty() && losses_of(name, options) == 0) return true;
-  const std::size_t group = group_of(name, options.groups);
-  if (group < options.groups.size() && options.groups[group].options.frozen) return true;
-  return options.trainable.empty() ? model::matches_weight(name, options.frozen)
-                                   : !model::matches_weight(name, options.trainable);
-}
-}  // namespace
 
 std::vector<std::string> updated_weights(const Model& model, const TrainerOptions& options) {
   std::vector<std::string> names = model.updated_weights();

@@ -1,7 +1,9 @@
 // Where the weights of a new run come from: other runs, folders and files.
 #include <filesystem>
 #include <memory>
+#include <set>
 
+#include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
 #include "model/weights/stored_weights.hpp"
@@ -13,15 +15,19 @@ namespace xtape::train {
 namespace {
 constexpr const char* ending = ".safetensors";
 
+/// Returns the weights files of a checkpoint. The second has the weights that the first lacks.
+std::vector<std::string> files_of_checkpoint(const std::string& checkpoint) {
+  std::vector<std::string> files = {path_in(checkpoint, "weights.safetensors")};
+  if (const std::string start = start_of(checkpoint); !start.empty()) files.push_back(start);
+  return files;
+}
+
 /// Returns the weights files of a source.
 std::vector<std::string> files_of(const WeightSource& source) {
   if (!is_folder(source.from)) return {source.from};
-  if (path_exists(path_in(source.from, "recipe.json"))) {
-    const std::string folder = path_in(source.from, checkpoints_folder);
-    return {path_in(chosen_checkpoint(folder, source.checkpoint), "weights.safetensors")};
-  }
-  const std::string weights = path_in(source.from, "weights.safetensors");  // of a checkpoint, beside its moments
-  if (path_exists(weights)) return {weights};
+  if (path_exists(path_in(source.from, "recipe.json")))
+    return files_of_checkpoint(chosen_checkpoint(path_in(source.from, checkpoints_folder), source.checkpoint));
+  if (path_exists(path_in(source.from, "weights.safetensors"))) return files_of_checkpoint(source.from);
   std::vector<std::string> files;
   for (const std::string& name : names_in(source.from))
     if (name.ends_with(ending)) files.push_back(path_in(source.from, name));
@@ -65,11 +71,15 @@ void read_start(Model& model, const Recipe& recipe) {
       if (star_of(weight.name, source.into)) wanted.add(weight.name, Array(weight.value));
     std::vector<std::unique_ptr<ArrayFile>> files;
     std::vector<model::StoredWeight> stored;
+    std::set<std::string> seen;
     for (const std::string& path : files_of(source)) {
       const ArrayFile& file = *files.emplace_back(model::open_weights(path));
-      for (std::size_t i = 0; i < file.entries().size(); ++i)
-        if (const auto weight = weight_of(file.entries()[i].name, source))
+      for (std::size_t i = 0; i < file.entries().size(); ++i) {
+        const std::string& name = file.entries()[i].name;
+        if (!seen.insert(name).second && path.ends_with(first_weights_file)) continue;
+        if (const auto weight = weight_of(name, source))
           stored.push_back({.weight = *weight, .file = &file, .entry = i});
+      }
     }
     model::read_weights({wanted, model.orders()}, stored, source.from, model.name(), recipe.initialise);
   }

@@ -352,7 +352,7 @@ void Trainer::load(const std::string& path) {
   if (d.batches.training_continues(state.cursor))
     carried = train::read_carried(path, d.plays.whole_states(state.cursor));
   const Store averages = d.average ? d.average->read(path + train::averages_file) : Store();
-  d.model.load_weights(path + "/weights.safetensors");  // checks everything before changing the model
+  d.model.load_weights(path + "/weights.safetensors", train::start_of(path));  // checks all before changing the model
   d.optimizer.load(moments);
   if (d.average) d.average->set(averages);
   d.plays.set_carried(state.cursor, carried);
