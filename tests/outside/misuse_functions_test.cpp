@@ -75,6 +75,7 @@ std::vector<Row> rows_of_functions(World& w) {
        [&w] {
          Player(w.tape, {tanh(w.x)}).play({{w.x, w.weights.at("w")}}, 0, {});
        }},
+      {"for_each_exported", "no function", "needs a function", [] { Model::parse(small_model).for_each_exported({}); }},
       {"watch_inputs", "no function", "", [] { watch_inputs({}); }},
       {"rows_of", "no function", "at least one column", [] { rows_of({}, 0, TextPlace()); }},
       {"generate_batch", "no function", "",

@@ -69,6 +69,13 @@ std::vector<Row> rows_of_files(World& w) {
          Array into(Dtype::int8, {3});
          ArrayFile(w.file).read(0, into);
        }},
+      {"ArrayFile::mapped", "moved", gone,
+       [&w] {
+         ArrayFile f(w.file);
+         const ArrayFile g(std::move(f));
+         f.mapped(0);
+       }},
+      {"ArrayFile::mapped", "out of range", "has no array 2", [&w] { ArrayFile(w.file).mapped(2); }},
       {"ArrayFile::check", "moved", gone,
        [&w] {
          ArrayFile f(w.file);
@@ -250,6 +257,8 @@ std::vector<Row> rows_of_models(World& w) {
          dtypes.put_first("*", Dtype::float16);
          CHECK(dtypes.of("w") == Dtype::float16);
        }},
+      {"Model::for_each_exported", "moved", gone, [=] { moved().for_each_exported([](auto...) {}); }},
+      {"Model::for_each_exported", "no function", "needs a function", [&w] { w.model.for_each_exported({}); }},
       {"Model::definition_text", "moved", gone, [=] { static_cast<void>(moved().definition_text()); }},
       {"find_definition", "empty", "", [] { CHECK_THROWS_AS(find_definition(""), FileError); }},
       {"find_definition", "unknown", "gpt", [] { find_definition("gpt22"); }},

@@ -39,8 +39,8 @@ void return_freed_memory();
 
 // Files.
 
-/// A regular file in memory. Throws FileError if it cannot be mapped. Pages that a program writes to become its own, and
-/// the file stays as it is: the weights of a model may be in the mapping.
+/// A regular file in memory. Throws FileError if it cannot be mapped. Pages that a program writes to become its own,
+/// and the file stays as it is: the weights of a model may be in the mapping.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);

@@ -1,7 +1,4 @@
 // Reads low-rank adapters in the format of PEFT.
-#include <unistd.h>
-
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -10,6 +7,7 @@
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/system.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "xtape/hugging_face.hpp"
@@ -76,12 +74,6 @@ AdapterReader reader_of(const std::string& path) {
   return nullptr;
 }
 
-std::string temporary_folder() {
-  static std::atomic<int> number = 0;
-  return (fs::temp_directory_path() / ("xtape-adapter-" + std::to_string(getpid()) + "-" + std::to_string(number++)))
-      .string();
-}
-
 /// Returns all modules of `model` whose weight is a matrix. Maps the name of each module in a folder to its name in the
 /// model.
 std::map<std::string, std::string> modules_of(const Model& model, const HuggingFaceMapping& mapping) {
@@ -112,7 +104,7 @@ AdapterFolder::Opened AdapterFolder::opened(const std::string& folder, const std
   struct Temporary {
     ~Temporary() { remove_if_possible(folder); }  // the open file stays readable
     std::string folder;
-  } const temporary{temporary_folder()};
+  } const temporary{temporary_path("adapter", "")};
   reader(folder, base, temporary.folder);
   return {read_adapter_config(temporary.folder, folder), ArrayFile(adapter_file(temporary.folder)), folder};
 }

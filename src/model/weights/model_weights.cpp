@@ -254,6 +254,7 @@ class Exports {
 }  // namespace
 
 void Model::for_each_exported(const std::function<void(const std::string& name, Array value)>& take) const {
+  if (!take) throw Error("for_each_exported needs a function");
   Tape tape(Mode::eval);
   tape.set_default_dtype(dtype());
   tape.set_ops(*data_->context.ops);
