@@ -1,7 +1,16 @@
 // Runs in a page that `xtape report` has written: opens every view, uses it as a person would, and leaves what it finds in
 // <html data-found>, as JSON.
-// A browser without a window makes hardly any frames, so frames come from a clock. This script runs before the page's own.
+// A browser without a window makes hardly any frames, so frames, and the sizes of boxes that come with them, come from a
+// clock. This script runs before the page's own.
 window.requestAnimationFrame = draw => setTimeout(draw, 1);
+window.ResizeObserver = class {
+  constructor(resized) {
+    this.resized = resized;
+  }
+  observe(box) {
+    setTimeout(() => this.resized([{ target: box }]), 1);
+  }
+};
 const found = {};
 const wait = () => new Promise(resolve => setTimeout(resolve, 30));
 const root = document.documentElement;
