@@ -299,7 +299,7 @@ xtape_status xtape_run_new(const char* recipe, const char* settings, const char*
  * NULL. */
 xtape_status xtape_train(xtape_model* run, int32_t (*each)(void* context, int64_t update, double loss), void* context,
                          int32_t* finished) XTAPE_NOEXCEPT;
-/* Evaluates a run on its validation split. Gives the measures as a JSON object. */
+/* Evaluates a run on its validation split. Gives the measures as a JSON object, that of a line of metrics.jsonl. */
 xtape_status xtape_evaluate(xtape_model* run, const char** json) XTAPE_NOEXCEPT;
 
 #if defined(__cplusplus)

@@ -5,6 +5,7 @@
 #include "base/messages/wording.hpp"
 #include "c/models.hpp"
 #include "train/recipe/recipe_parts.hpp"
+#include "train/run/metrics.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/text.hpp"
 
@@ -19,21 +20,6 @@ Recipe recipe_of(const std::string& source, const std::vector<Setting>& settings
   const std::size_t first = source.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || source[first] != '{') return Recipe::load(source, settings);
   return train::recipe_of_text(source, std::filesystem::absolute("recipe").string(), settings);
-}
-
-Json json_of(const Evaluation& evaluation) {
-  Json json = {{"step", evaluation.step}, {"loss", evaluation.loss}, {"tokens", evaluation.tokens}};
-  const auto add = [&](const char* name, const std::optional<double>& value) {
-    if (value) json[name] = *value;
-  };
-  add("perplexity", evaluation.perplexity);
-  add("accuracy", evaluation.accuracy);
-  add("exact_match", evaluation.exact_match);
-  add("bleu", evaluation.bleu);
-  add("epsilon", evaluation.epsilon);
-  for (const LossReport& loss : evaluation.losses) json["losses"][loss.loss] = loss.mean;
-  for (const Evaluation& set : evaluation.sets) json["sets"][set.set] = json_of(set);
-  return json;
 }
 
 /// Reads the option "prompt", a list of tokens.
@@ -125,6 +111,6 @@ xtape_status xtape_train(xtape_model* run, int32_t (*each)(void* context, int64_
 xtape_status xtape_evaluate(xtape_model* run, const char** json) noexcept {
   return guarded("xtape_evaluate", [&] {
     require(json, "json");
-    *json = returned(json_of(use<RunObject>(run, "run")->run.evaluate()));
+    *json = returned(xtape::train::json_of(use<RunObject>(run, "run")->run.evaluate()));
   });
 }

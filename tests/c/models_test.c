@@ -226,7 +226,7 @@ static void runs(void) {
   CHECK(finished == 1);
   const char* text = NULL;
   OK(xtape_evaluate(run, &text));
-  CHECK(has(text, "\"loss\":") && has(text, "\"step\":4"));
+  CHECK(has(text, "\"validation_loss\":") && has(text, "\"step\":4"));
   xtape_store* weights = NULL;
   OK(xtape_weights(run, &weights)); /* a run is a model */
   OK(xtape_release(weights));

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "definitions.hpp"
@@ -11,12 +10,6 @@
 
 using namespace xtape;
 using xtape::test::f;
-using xtape::test::in_float64;
-using xtape::test::one_function;
-using xtape::test::same;
-using Array2 = xt::xarray<double>;
-using Row = xt::xtensor<double, 1>;
-using Table = xt::xtensor<double, 2>;
 
 namespace {
 /// The error of a model of two layers, which scan a cell and apply a block of the library, with this line in the layer,

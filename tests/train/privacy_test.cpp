@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "private_training.hpp"
 #include "recurrent.hpp"
 #include "source_root.hpp"
 #include "thread_ranks.hpp"
@@ -15,41 +16,9 @@
 #include "xtape/ops.hpp"
 
 using namespace xtape;
+using namespace private_training;
 
 namespace {
-constexpr int training_rows = 80;
-
-/// The sums as rows; a token is a character.
-DataRows sum_rows(std::size_t first, std::size_t last) {
-  const CharacterTokenizer tokenizer(tiny::sums_text());
-  DataRows rows = {{{"text", Column::Kind::target, 0}}, {}};
-  const std::vector<std::string> sums = tiny::sums();
-  for (std::size_t i = first; i < last; ++i)
-    rows.rows.push_back({{tokenizer.encode(sums[i] + "\n"), {}, std::vector<bool>(4, true)}});
-  return rows;
-}
-
-/// A small private training.
-struct Private {
-  explicit Private(std::int64_t rows, std::int64_t accumulate = 1, const std::string& rate = "0",
-                   const std::string& width = "16")
-      : batches(sum_rows(0, training_rows), sum_rows(training_rows, 100),
-                {.rows = rows, .bucket = 1, .seed = 9, .draws = accumulate}),
-        model(Model::parse(tiny::definition, {.hyper = {{"rate", rate}, {"width", width}}, .seed = 5}, "tiny.json")) {
-    options.optimizer.kind = OptimizerOptions::Kind::sgd;
-    options.schedule.rate = 1;
-    options.accumulate = accumulate;
-    options.seed = 9;
-    options.threads = 1;
-    options.privacy = {.clip_norm = 0.3, .noise_multiplier = 0, .delta = 1e-3};
-  }
-  Private(Private&&) = delete;  // a trainer refers to its members
-  Trainer trainer() { return {model, batches, options}; }
-  RowBatches batches;
-  Model model;
-  TrainerOptions options;
-};
-
 /// What an update adds to the weights, in double precision, by weight.
 std::vector<std::vector<double>> change(const Store& before, const Store& after) {
   std::vector<std::vector<double>> changes;

@@ -116,11 +116,15 @@ void Metrics::add(const StepReport& report) {
   write(line.dump());
 }
 
-void Metrics::add(const Evaluation& evaluation) {
+Json json_of(const Evaluation& evaluation) {
   Json line = {{"step", evaluation.step}, {evaluation_key, evaluation.loss}, {"tokens", evaluation.tokens}};
   for (const Measure& each : measures_of(evaluation)) line[each.key] = each.value;
   if (evaluation.epsilon) line["epsilon"] = *evaluation.epsilon;
-  write(line.dump());
+  return line;
+}
+
+void Metrics::add(const Evaluation& evaluation) {
+  write(json_of(evaluation).dump());
 }
 
 void Metrics::add(std::int64_t step, const std::vector<ModuleStatistics>& statistics) {

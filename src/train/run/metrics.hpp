@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files/durable.hpp"
+#include "base/json/json_text.hpp"
 #include "train/trainer/measures.hpp"
 #include "xtape/train.hpp"
 
@@ -37,6 +38,9 @@ struct BestEvaluation {
 /// of its metrics.
 BestEvaluation best_evaluation(const std::string& run, const std::vector<Measured>& lines,
                                std::int64_t until = std::numeric_limits<std::int64_t>::max());
+
+/// Returns the object of an evaluation's line.
+Json json_of(const Evaluation& evaluation);
 
 /// Removes the lines after update `step` from a file of lines with the key "step". Returns the path.
 const std::string& cut_after(const std::string& path, std::int64_t step);
