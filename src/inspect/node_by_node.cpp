@@ -27,6 +27,15 @@ void check_fed(const Node& node, const ArrayView& array) {
 }
 }  // namespace
 
+std::int32_t loss_node_of(const RecordedPlay& play) {
+  std::int32_t loss = -1;
+  for (const Var& output : play.outputs) {
+    if (count_of(output.type().shape) != 1) break;
+    loss = std::max(loss, output.id().node);
+  }
+  return loss;
+}
+
 NodeByNode::NodeByNode(const RecordedPlay& play)
     : program_(optimised(play.tape, play.outputs, with_separate_nodes(play.options))),
       users_(program_),

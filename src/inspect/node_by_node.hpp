@@ -51,6 +51,10 @@ const Op& rounding_error_op();
 /// Returns the sum of `squares` over the pieces.
 RoundingSquares sum_of(const ArrayView& squares);
 
+/// Returns the last node of the loss, or -1 if there is none. The first outputs of a play are the loss and its count,
+/// which have one element each. All nodes recorded after them belong to gradients.
+std::int32_t loss_node_of(const RecordedPlay& play);
+
 /// The nodes that a player of these outputs would play, and the arrays that feed them. The rules of the op table are
 /// applied, but elementwise ops are not fused. Labels of values refer to the nodes of the caller's tape.
 class NodeByNode {

@@ -7,6 +7,7 @@
 #include "base/arrays/order.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
+#include "inspect/node_by_node.hpp"
 #include "report/gathered.hpp"
 #include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
@@ -90,17 +91,6 @@ const char* kind_of(const Op& op) {
   return op.lowering.tile ? "elementwise" : "other";
 }
 
-/// The last of the leading outputs that have one element: the loss and its count. All nodes after it belong to
-/// gradients. -1 if the first output is no scalar.
-std::int32_t loss_of(const RecordedPlay& play) {
-  std::int32_t loss = -1;
-  for (const Var& output : play.outputs) {
-    if (count_of(output.type().shape) != 1) break;
-    loss = std::max(loss, output.id().node);
-  }
-  return loss;
-}
-
 void add_body(const Tape& body, const std::string& indent, std::string& text) {
   for (std::size_t i = 0; i < body.size() && text.size() < 20'000; ++i) {
     text += indent + line_of(body, i) + "\n";
@@ -155,7 +145,7 @@ Json graph_of(const RecordedPlay& play, const NamedVars& named, Strings& strings
           {"kinds", kinds},
           {"bodies", bodies},
           {"outputs", outputs},
-          {"loss", loss_of(play)}};
+          {"loss", loss_node_of(play)}};
 }
 
 }  // namespace xtape::report_data

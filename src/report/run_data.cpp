@@ -17,23 +17,12 @@ struct Curve {
   std::vector<double> values;
 };
 
-/// Returns the curve with at most about 4,000 points: the least and the largest of each group of points.
 Json thinned(const Curve& curve) {
   constexpr std::size_t most = 4000;
-  const std::size_t count = curve.values.size();
-  const std::size_t group = count <= most ? 1 : 2 * ceiling(count, most);
   Json steps = Json::array(), values = Json::array();
-  const auto keep = [&](std::size_t i) {
+  for (const std::size_t i : train::extremes_of(curve.values, most)) {
     steps.push_back(curve.steps[i]);
     values.push_back(short_number(curve.values[i]));
-  };
-  for (std::size_t first = 0; first < count; first += group) {
-    const auto begin = curve.values.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = curve.values.begin() + static_cast<std::ptrdiff_t>(std::min(first + group, count));
-    auto [low, high] = std::minmax_element(begin, end);
-    if (high < low) std::swap(low, high);
-    keep(static_cast<std::size_t>(low - curve.values.begin()));
-    if (high != low) keep(static_cast<std::size_t>(high - curve.values.begin()));
   }
   return {{"steps", steps}, {"values", values}};
 }

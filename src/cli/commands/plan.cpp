@@ -10,6 +10,7 @@
 #include "base/files/durable.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"
+#include "inspect/node_by_node.hpp"
 #include "player/plan/memory.hpp"
 
 namespace xtape::cli {
@@ -46,14 +47,9 @@ void print_plan(const Plan& plan) {
               bytes_text(plan.constant_bytes).c_str(), bytes_text(plan.arena_bytes).c_str());
 }
 
-/// Returns the first step that computes a gradient, or -1 if there is none. The first outputs of a play are the loss
-/// and its count, which have one element each. All nodes recorded after them belong to gradients.
+/// Returns the first step that computes a gradient, or -1 if there is none.
 int first_backward(const RecordedPlay& play, const Plan& plan) {
-  std::int32_t loss = -1;
-  for (const Var& output : play.outputs) {
-    if (count_of(output.type().shape) != 1) break;
-    loss = std::max(loss, output.id().node);
-  }
+  const std::int32_t loss = loss_node_of(play);
   if (loss < 0) return -1;
   int first = -1;
   for (const Plan::Buffer& buffer : plan.buffers) {

@@ -59,20 +59,11 @@ Points smoothed(const Points& points) {
   return means;
 }
 
-/// Returns at most about most_points points. They are the minimum and the maximum of each group of consecutive points.
 Points thinned(const Points& points) {
-  const std::size_t group = 2 * ceiling(points.size(), most_points);
-  if (group <= 2) return points;
+  std::vector<double> values;
+  for (const Point& point : points) values.push_back(point.value);
   Points few;
-  for (std::size_t first = 0; first < points.size(); first += group) {
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = points.begin() + static_cast<std::ptrdiff_t>(std::min(first + group, points.size()));
-    auto [low, high] =
-        std::minmax_element(begin, end, [](const Point& a, const Point& b) { return a.value < b.value; });
-    if (high < low) std::swap(low, high);
-    few.push_back(*low);
-    if (high != low) few.push_back(*high);
-  }
+  for (const std::size_t i : train::extremes_of(values, most_points)) few.push_back(points[i]);
   return few;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
+#include "base/memory/lengths.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::train {
@@ -114,6 +115,20 @@ void Metrics::add(const StepReport& report) {
   line["tokens_per_s"] = speed;
   line["seconds"] = report.seconds;
   write(line.dump());
+}
+
+std::vector<std::size_t> extremes_of(const std::vector<double>& values, std::size_t most) {
+  std::vector<std::size_t> places;
+  const std::size_t count = values.size(), group = count <= most ? 1 : 2 * ceiling(count, most);
+  for (std::size_t first = 0; first < count; first += group) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>(std::min(first + group, count));
+    auto [low, high] = std::minmax_element(begin, end);
+    if (high < low) std::swap(low, high);
+    places.push_back(static_cast<std::size_t>(low - values.begin()));
+    if (high != low) places.push_back(static_cast<std::size_t>(high - values.begin()));
+  }
+  return places;
 }
 
 Json json_of(const Evaluation& evaluation) {

@@ -1,6 +1,7 @@
 /// The file metrics.jsonl. Each line is a JSON object about an update, an evaluation, or statistics of modules.
 #pragma once
 
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <utility>
@@ -38,6 +39,10 @@ struct BestEvaluation {
 /// of its metrics.
 BestEvaluation best_evaluation(const std::string& run, const std::vector<Measured>& lines,
                                std::int64_t until = std::numeric_limits<std::int64_t>::max());
+
+/// Returns about `most` places of the values at most, in their order: the least and the largest value of each group of
+/// neighbours, so that a curve through them keeps its extremes.
+std::vector<std::size_t> extremes_of(const std::vector<double>& values, std::size_t most);
 
 /// Returns the object of an evaluation's line.
 Json json_of(const Evaluation& evaluation);
