@@ -1,5 +1,7 @@
 // Answers GradBench's messages, one JSON object per line. GradBench's CONTRIBUTING.md describes the messages.
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -81,7 +83,7 @@ json evaluated(const json& message, const std::map<std::string, Functions>& eval
   if (predict) {
     options.threads = 1;
     Player single(input.tape, result.vars, options);
-    timings.push_back({{"name", "predict"}, {"nanoseconds", predicted(player, single, threads, runs)}});
+    timings.push_back({{"name", "predict"}, {"nanoseconds", predicted(player, single, threads, std::max(1, runs))}});
   }
   std::vector<ArrayView> arrays;
   for (const Var& var : result.vars) arrays.push_back(player.view(var));
@@ -157,7 +159,8 @@ int main(int count, char** words) {
   const bool multithreaded = count == 2 && std::strcmp(words[1], "--multithreaded") == 0;
   if (count != 1 && !multithreaded && !predict)
     return std::cerr << "usage: " << words[0] << " [--multithreaded | --as-if-threads N]\n", 1;
-  const int threads = predict ? std::stoi(words[2]) : multithreaded ? 0 : 1;
+  const int threads = predict ? std::atoi(words[2]) : multithreaded ? 0 : 1;
+  if (predict && threads < 1) return std::cerr << "--as-if-threads needs a number from 1, not " << words[2] << '\n', 1;
   const std::map<std::string, Functions> evals = {
       {"ba", ba()},     {"det", det()},       {"gmm", gmm()},           {"hello", hello()},
       {"ht", ht()},     {"kmeans", kmeans()}, {"llsq", llsq()},         {"lse", lse()},

@@ -178,6 +178,7 @@ TEST_CASE("a beam search with caches in Q8_0 finds what it finds with caches of 
   model.set_player_options(64, playing);
   const auto found = search(model, sentences, options);
   for (std::size_t i = 0; i < sentences.size(); ++i) {
+    CHECK(found[i][0].tokens == wanted[i][0].tokens);
     CHECK(found[i][0].log_probability != wanted[i][0].log_probability);
     CHECK(std::abs(found[i][0].log_probability / wanted[i][0].log_probability - 1) < 0.05);
   }

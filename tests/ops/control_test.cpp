@@ -127,6 +127,16 @@ TEST_CASE("op cache: in Q8_0, floats with whole blocks are rounded, and other va
   CHECK(std::isnan(odd(1, 2, 33)));  // the whole block
   CHECK(std::isnan(odd(0, 2, 31)));
   CHECK(!std::isnan(odd(1, 2, 31)));
+  piece.fill(0);
+  piece(0, 0, 2) = 8.3e6F;
+  piece(1, 0, 2) = 8.4e6F;  // its scale is no number of float16
+  player.play({{x, piece}, {past, xt::xarray<std::int64_t>{2, 2}}});
+  const xt::xarray<float> large = player.value<float>(whole);
+  CHECK(large(0, 2, 2) == doctest::Approx(8.3e6).epsilon(0.01));
+  CHECK(large(0, 2, 3) == 0);
+  CHECK(std::isnan(large(1, 2, 2)));
+  CHECK(std::isnan(large(1, 2, 3)));
+  CHECK(large(1, 2, 40) == 0);
   CHECK_THROWS_WITH_AS(Tape(Mode::predict).set_past(x, past, 4), "set_past: its vars must be of this tape",
                        HandleError);
   Tape other(Mode::predict);

@@ -206,6 +206,20 @@ TEST_CASE("precision int8: products with blocks round the other operand, and not
     const Var parts = transpose(reshape(x, {rows, 2, 256}), {1, 0, 2});
     const Var w3 = reshape(w, {24, 2, 256});
     CHECK(same_bits(played(einsum("cbi,oci->bo", {parts * 1, w3}), Precision::int8), bytes));
+    // A batch of matrices has the bits of each.
+    const Blocks matrices(Dtype::q4_k, {3, 8, 512});
+    const Var stacked = dequantize(tape.parameter("stacked" + std::to_string(rows), matrices.blocks));
+    const Array batch =
+        played(einsum("ebi,eoi->ebo", {reshape(concat({x, x * 2, x - 1}), {3, rows, 512}), stacked}), Precision::int8);
+    for (std::size_t e = 0; e < 3; ++e) {
+      Array matrix(Dtype::q4_k, {8, 512});
+      std::memcpy(matrix.data(), static_cast<const std::byte*>(matrices.blocks.data()) + e * matrix.bytes(),
+                  matrix.bytes());
+      const std::string name = "matrix" + std::to_string(rows) + std::to_string(e);
+      const Var w_one = dequantize(tape.parameter(name, matrix));
+      const Array one = played(einsum("bi,oi->bo", {e == 0 ? x : e == 1 ? x * 2 : x - 1, w_one}), Precision::int8);
+      CHECK(std::memcmp(one.data(), static_cast<const std::byte*>(batch.data()) + e * one.bytes(), one.bytes()) == 0);
+    }
     const Var narrow = cast(x, Dtype::bfloat16);
     CHECK(same_bits(
         played(einsum("bi,oi->bo", {cast(narrow, Dtype::float32), w}), Precision::int8),

@@ -86,14 +86,24 @@ void return_freed_memory() {
 #endif
 }
 
+namespace {
+/// Opens a file to read it. Throws FileError: a name with a byte 0 would name another file.
+int opened(const std::string& path, int flags) {
+  const bool is_name = path.find('\0') == std::string::npos;
+  const int file = is_name ? open(path.c_str(), O_RDONLY | O_CLOEXEC | flags) : -1;
+  if (file >= 0) return file;
+  throw FileError("cannot read " + path + ": " + (is_name ? std::strerror(errno) : "the name has a byte 0"));
+}
+}  // namespace
+
 MappedFile::MappedFile(const std::string& path) {
   struct stat status {};
-  const int file = path.find('\0') == std::string::npos ? open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+  const int file = opened(path, O_NONBLOCK);
   const auto fail = [&](const std::string& why) {
-    if (file >= 0) close(file);
-    throw FileError("cannot read '" + path + "': " + why);
+    close(file);
+    throw FileError("cannot read " + path + ": " + why);
   };
-  if (file < 0 || fstat(file, &status) != 0) fail(std::strerror(errno));
+  if (fstat(file, &status) != 0) fail(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) fail("it is not a plain file");
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ > 0) memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
@@ -105,9 +115,7 @@ MappedFile::~MappedFile() {
   if (memory_ != nullptr) munmap(memory_, size_);
 }
 
-InputFile::InputFile(const std::string& path) : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (file_ < 0) throw FileError("cannot read " + path + ": " + std::strerror(errno));
-}
+InputFile::InputFile(const std::string& path) : path_(path), file_(opened(path, 0)) {}
 
 InputFile::~InputFile() {
   if (file_ > 0) close(file_);

@@ -35,9 +35,9 @@ class QueryAttention {
         const bool* masked = mask + at[of_mask];
         const std::int64_t keys = last_seen(masked, plan_.mask.column, plan_.keys);
         prefetch(head + heads_ahead, keys, k, v);
-        score(query(q, at[of_q], widened), element(k, at[of_k]), keys, weights);
+        score(query(q, at[of_q], widened), at_element(k, at[of_k]), keys, weights);
         const T total = weigh(masked, keys, weights);
-        add_values(weights, element(v, at[of_v]), keys, total == 0 ? T{0} : 1 / total, y + at[of_y]);
+        add_values(weights, at_element(v, at[of_v]), keys, total == 0 ? T{0} : 1 / total, y + at[of_y]);
       }
     };
     parallel_pieces(plan_.threads, plan_.heads.count(), grain_, run_heads);
@@ -50,10 +50,6 @@ class QueryAttention {
   static constexpr std::int64_t line = 64 / sizeof(T);  // elements of a Line, and of a cache line
   using Row = typename Register<T, Batch::size>::type;
   static constexpr bool has_blocks = is_block_struct<K>;
-  static constexpr std::int64_t elements_of = has_blocks ? block_numbers<K> : 1;  // of a K
-
-  /// The address of an element, or of the block that begins with it.
-  static const K* element(const K* first, std::int64_t index) { return first + index / elements_of; }
 
   std::int64_t lanes_of_keys() const { return ceiling(plan_.keys, line) * line; }
   std::size_t bytes_of_thread() const {
@@ -76,14 +72,15 @@ class QueryAttention {
   void prefetch(std::int64_t head, std::int64_t keys, const K* k, const K* v) const {
     if (head >= plan_.heads.count()) return;
     const auto at = plan_.heads.offsets(head, plan_.heads.rank());
-    constexpr std::int64_t line_elements = 64 / sizeof(K) * elements_of;  // about those of a cache line
-    const std::int64_t bytes = (plan_.width + plan_.value_width) * static_cast<std::int64_t>(sizeof(K)) / elements_of;
+    constexpr std::int64_t line_elements = 64 / sizeof(K) * elements_of<K>;  // about those of a cache line
+    const std::int64_t bytes =
+        (plan_.width + plan_.value_width) * static_cast<std::int64_t>(sizeof(K)) / elements_of<K>;
     const std::int64_t most = bytes_ahead / bytes;
     for (std::int64_t j = 0; j < std::min(keys, most); ++j) {
       for (std::int64_t i = 0; i < plan_.width; i += line_elements)
-        __builtin_prefetch(element(k, at[of_k] + j * plan_.k.row + i), 0, 3);
+        __builtin_prefetch(at_element(k, at[of_k] + j * plan_.k.row + i), 0, 3);
       for (std::int64_t i = 0; i < plan_.value_width; i += line_elements)
-        __builtin_prefetch(element(v, at[of_v] + j * plan_.v.row + i), 0, 3);
+        __builtin_prefetch(at_element(v, at[of_v] + j * plan_.v.row + i), 0, 3);
     }
   }
 
@@ -95,9 +92,9 @@ class QueryAttention {
       for (std::int64_t j = 0; j < std::min(width, keys - first); ++j) {
         Line<T> sum;
         sum.fill(Batch(T{0}));
-        const K* key = element(k, (first + j) * plan_.k.row);
+        const K* key = at_element(k, (first + j) * plan_.k.row);
         if constexpr (has_blocks)
-          for (std::int64_t i = 0; i < plan_.width; i += elements_of, ++key)
+          for (std::int64_t i = 0; i < plan_.width; i += elements_of<K>, ++key)
             BlockReader<K>(*key).template group<0>(0, [&](auto at, const auto& numbers) {
               auto& part = sum[at() % std::tuple_size_v<Line<T>>];
               part = fused<T>(Batch::load_unaligned(q + i + at() * width), numbers, part);
@@ -139,11 +136,11 @@ class QueryAttention {
       add_rows_of(weights, v, keys, factor, y);
   }
   void add_blocks(const T* weights, const K* v, std::int64_t keys, T factor, T* y) const {
-    for (std::int64_t i = 0; i < plan_.value_width; i += elements_of) {
+    for (std::int64_t i = 0; i < plan_.value_width; i += elements_of<K>) {
       Batch sums[2][Group::registers];  // of even and odd keys
       for (auto& each : sums) std::fill(std::begin(each), std::end(each), Batch(T{0}));
       const auto add = [&](std::int64_t j, Batch(&sum)[Group::registers]) {
-        BlockReader<K>(*element(v, i + j * plan_.v.row)).template group<0>(0, [&](auto at, const auto& numbers) {
+        BlockReader<K>(*at_element(v, i + j * plan_.v.row)).template group<0>(0, [&](auto at, const auto& numbers) {
           sum[at()] = fused<T>(Batch(weights[j]), numbers, sum[at()]);
         });
       };

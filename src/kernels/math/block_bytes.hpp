@@ -58,6 +58,16 @@ inline constexpr std::int64_t block_numbers<block::Q8_0> = 32;
 template <>
 inline constexpr std::int64_t block_numbers<block::Q4_0> = 32;
 
+/// The elements of a W: 1, or the numbers of a block.
+template <class W>
+inline constexpr std::int64_t elements_of = is_block_struct<W> ? block_numbers<W> : 1;
+
+/// The address of an element, or of the block that begins with it.
+template <class W>
+const W* at_element(const W* first, std::int64_t element) {
+  return first + element / elements_of<W>;
+}
+
 constexpr std::int64_t group_numbers = 32;
 /// The pairs of groups of a block. A block of one group counts as one.
 template <class B>

@@ -45,15 +45,6 @@ void will_read_element(const W* element, std::int64_t elements) {
   will_read(element, elements * static_cast<std::int64_t>(sizeof(W)));
 }
 
-/// The address of an element, or of the block that begins with it.
-template <class W>
-const W* at_element(const W* first, std::int64_t element) {
-  if constexpr (is_block_struct<W>)
-    return first + element / block_numbers<W>;
-  else
-    return first + element;
-}
-
 /// The sums of several columns and rows over terms in blocks. Adds the terms in the order in which multiply_columns
 /// adds them. Decodes each block once for all rows. A sum waits for the addition before it, so several columns take
 /// turns.

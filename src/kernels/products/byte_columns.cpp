@@ -1,5 +1,6 @@
 // Products of few rows in bytes by a matrix in blocks. Each column is read once. Registers hold neighbouring terms.
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "base/memory/lengths.hpp"
@@ -13,28 +14,19 @@ namespace {
 template <class B>
 constexpr std::int64_t unit_numbers = std::max<std::int64_t>(64, block_numbers<B>);
 
+template <class B>
+using PartScales = std::conditional_t<block_dtype<B> == Dtype::q6_k, SixteenScales, PartFloats>;
+
 /// The blocks of a column that are multiplied together, and their scales as floats.
 template <class B>
-class Unit : private BlockBytes<B>, public PartFloats {
+class Unit : private BlockBytes<B>, public PartScales<B> {
  public:
-  static constexpr int parts = 8;
+  static constexpr int parts = block_numbers<B> / part_numbers<B>;
   /// Unit `u` of a column of `blocks` blocks.
-  Unit(const B* column, std::int64_t u, std::int64_t /*blocks*/) : BlockBytes<B>(column[u]), PartFloats(column[u]) {}
+  Unit(const B* column, std::int64_t u, std::int64_t /*blocks*/) : BlockBytes<B>(column[u]), PartScales<B>(column[u]) {}
   template <int odd>
   [[gnu::always_inline]] GroupBytes group(std::int64_t n) const {
     return group_of<B, odd>(*this, n);
-  }
-};
-
-template <>
-class Unit<block::Q6_K> : private BlockBytes<block::Q6_K>, public SixteenScales {
- public:
-  static constexpr int parts = 16;
-  Unit(const block::Q6_K* column, std::int64_t u, std::int64_t /*blocks*/)
-      : BlockBytes(column[u]), SixteenScales(column[u]) {}
-  template <int odd>
-  [[gnu::always_inline]] GroupBytes group(std::int64_t n) const {
-    return group_of<block::Q6_K, odd>(*this, n);
   }
 };
 

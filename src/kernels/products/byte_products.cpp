@@ -74,7 +74,10 @@ void ByteRows::round(const float* x, std::int64_t term_stride, std::byte* memory
 
 bool bytes_suit(const GemmPlan& given) {
   const auto has_blocks = [](const std::optional<Dtype>& dtype) { return is_block(dtype.value_or(Dtype::float32)); };
-  if (!has_fma || (adds_four && instruction_set() < InstructionSet::avx512_bf16)) return false;
+  if (!has_fma) return false;
+#ifdef XTAPE_SHARED_KERNELS
+  if (adds_four && instruction_set() < InstructionSet::avx512_bf16) return false;
+#endif
   if (has_blocks(given.narrow[0]) == has_blocks(given.narrow[1])) return false;
   const GemmPlan plan = has_blocks(given.narrow[1]) ? given : with_sides_swapped(given);
   return !plan.narrow[0] && plan.sums.rank() == 0 && columns_have_blocks(plan);

@@ -16,8 +16,10 @@ namespace xtape {
 using Ints = xsimd::batch<std::int32_t>;
 using ByteRegister = Register<std::uint8_t, sizeof(Ints)>::type;
 
-/// Whether an instruction multiplies unsigned by signed bytes and adds four neighbouring products (VNNI).
-#ifdef __AVX512F__
+/// Whether an instruction multiplies unsigned by signed bytes and adds four neighbouring products (VNNI). Where a
+/// processor of this set may lack it, product_kernel takes the products of the narrower set.
+#if defined(__AVX512VNNI__) || (defined(__AVX512F__) && defined(XTAPE_SHARED_KERNELS))
+#define XTAPE_ADDS_FOUR
 inline constexpr bool adds_four = true;
 #else
 inline constexpr bool adds_four = false;
@@ -27,7 +29,7 @@ inline constexpr bool adds_four = false;
 template <class B>
 inline constexpr bool has_signs = block_dtype<B> == Dtype::q8_0 && !adds_four;
 template <class B>
-inline constexpr int origin_of = block_dtype<B> == Dtype::q8_0&& adds_four ? 128 : BlockBytes<B>::origin;
+inline constexpr int origin_of = (block_dtype<B> == Dtype::q8_0 && adds_four) ? 128 : BlockBytes<B>::origin;
 /// The numbers of a block that share a scale.
 template <class B>
 inline constexpr int part_numbers = block_dtype<B> == Dtype::q6_k ? 16 : 32;
@@ -56,11 +58,18 @@ template <class B, int odd>
 /// most 63, if there is no VNNI.
 template <bool is_signed>
 [[gnu::always_inline]] inline Ints add_products(Ints sums, ByteRegister weight, ByteRegister row) {
-#ifdef __AVX512F__
+#ifdef XTAPE_ADDS_FOUR
   __m512i result = sums;
   // Does not use the intrinsic, because the intrinsic needs a function that is compiled for AVX512-VNNI.
   asm("vpdpbusd %2, %1, %0" : "+v"(result) : "v"(weight), "v"(row));
   return result;
+#elif defined(__AVX512BW__)
+  auto w = reinterpret_cast<__m512i>(weight), x = reinterpret_cast<__m512i>(row);
+  if constexpr (is_signed) {
+    x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+    w = _mm512_abs_epi8(w);  // of -128: 128, without a sign
+  }
+  return _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), _mm512_set1_epi16(1)));
 #elif defined(__AVX2__)
   auto w = reinterpret_cast<__m256i>(weight), x = reinterpret_cast<__m256i>(row);
   if constexpr (is_signed) {

@@ -50,7 +50,7 @@ void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, c
     constexpr std::int64_t group_bytes = group_numbers * panel_columns;
     for (std::int64_t n = 0; n < block_pairs<B>; ++n) {
       pack_group<B, 0>(blocks, n, panel.bytes + (first + 2 * n) * group_bytes + at * 4);
-      if constexpr (block_numbers < B >> group_numbers)
+      if constexpr (group_numbers < block_numbers<B>)
         pack_group<B, 1>(blocks, n, panel.bytes + (first + 2 * n + 1) * group_bytes + at * 4);
     }
   }
@@ -86,7 +86,7 @@ template <bool is_signed>
 [[gnu::always_inline]] inline Ints add_four(Ints sums, ByteRegister columns, const std::int8_t* row) {
   typedef std::int32_t Four __attribute__((may_alias, aligned(1)));  // NOLINT: `using` would drop the attributes
   const Four& four = *reinterpret_cast<const Four*>(row);
-#ifdef __AVX512F__
+#ifdef XTAPE_ADDS_FOUR
   __m512i result = sums;
   asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(result) : "v"(columns), "m"(four));
   return result;

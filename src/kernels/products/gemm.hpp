@@ -92,8 +92,8 @@ bool columns_have_blocks(const GemmPlan& plan);
 
 // Products of float32 rows by a matrix in blocks, for Precision::int8 (byte_products.hpp).
 
-/// Whether one operand is a matrix whose sums are whole blocks, and the other one has floats. False if the instruction
-/// set does not fuse, or is avx512 on a processor without VNNI.
+/// Whether one operand is a matrix of which each column is whole blocks, and the other one has floats. False if the
+/// instruction set does not fuse, or is avx512 on a processor without VNNI.
 bool bytes_suit(const GemmPlan& plan);
 /// `plan` must satisfy bytes_suit. With up to 8 rows, the bits of a row do not depend on the other rows.
 MatrixProducts<float> make_bytes(const GemmPlan& plan);

@@ -25,8 +25,8 @@ struct Product {
   Dtype dtype = Dtype::float32;  ///< The dtype of a, b and c. Not boolean.
   Layout a, b, c;                ///< The layouts include the offsets.
   std::string a_axes, b_axes, c_axes;
-  /// The precision of float32 products. Products of few rows and a matrix are always computed in float32, if the
-  /// precision is not int8.
+  /// The precision of float32 products. Products of few rows and a matrix are computed in float32; with int8, those
+  /// with a matrix in blocks in integers.
   Precision precision = Precision::float32;
   Bits bits = Bits::usual;  ///< With Bits::fast, the matrix unit computes float32 products, too.
   bool accumulate = false;  ///< Whether to add to c instead of overwriting it.
@@ -36,8 +36,8 @@ struct Product {
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
 
-/// The implementation of a product: plain loops (product_loops.hpp), register tiles, the matrix unit or few rows times
-/// a matrix, integers (all gemm.hpp), or few long sums (axes.hpp).
+/// The implementation of a product: plain loops (product_loops.hpp), register tiles, the matrix unit, few rows times a
+/// matrix, integers (all gemm.hpp), or few long sums (axes.hpp).
 enum class ProductWay : std::uint8_t { loops, tiles, bfloat16_tiles, amx, rows, dots, bytes };
 
 /// A planned product. Equal calls give equal bits for any number of threads.

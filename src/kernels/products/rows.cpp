@@ -117,31 +117,27 @@ void in_groups(const RowColumns<T, W>& p) {
 template <class T, class W>
 constexpr bool has_all_rows = std::is_same_v<T, W>;
 
-template <class T, class W, int rows>
-constexpr MultiplyRows<T, W> by_terms_of() {
-  if constexpr (small_code)
-    return one_by_one<T, W, rows, by_terms<T, W, 1>>;
-  else if constexpr (has_all_rows<T, W>)
-    return by_terms<T, W, rows>;
+/// The function for so many rows. `columns`: whether the summed terms are contiguous.
+template <class T, class W, bool columns, int rows>
+void by_layout(const RowColumns<T, W>& p) {
+  if constexpr (columns)
+    by_columns<T, W, rows>(p);
   else
-    return in_groups<T, W, rows, by_terms<T, W, 4>, by_terms<T, W, 2>, by_terms<T, W, 1>>;
+    by_terms<T, W, rows>(p);
 }
-template <class T, class W, int rows>
-constexpr MultiplyRows<T, W> by_columns_of() {
+template <class T, class W, bool columns, int rows>
+constexpr MultiplyRows<T, W> multiply_rows() {
+  constexpr MultiplyRows<T, W> one = by_layout<T, W, columns, 1>;
   if constexpr (small_code)
-    return one_by_one<T, W, rows, by_columns<T, W, 1>>;
+    return one_by_one<T, W, rows, one>;
   else if constexpr (has_all_rows<T, W>)
-    return by_columns<T, W, rows>;
+    return by_layout<T, W, columns, rows>;
   else
-    return in_groups<T, W, rows, by_columns<T, W, 4>, by_columns<T, W, 2>, by_columns<T, W, 1>>;
+    return in_groups<T, W, rows, by_layout<T, W, columns, 4>, by_layout<T, W, columns, 2>, one>;
 }
-template <class T, class W, int... i>
-constexpr std::array<MultiplyRows<T, W>, rows_together<T>> all_by_terms(std::integer_sequence<int, i...> /*rows*/) {
-  return {by_terms_of<T, W, i + 1>()...};
-}
-template <class T, class W, int... i>
-constexpr std::array<MultiplyRows<T, W>, rows_together<T>> all_by_columns(std::integer_sequence<int, i...> /*rows*/) {
-  return {by_columns_of<T, W, i + 1>()...};
+template <class T, class W, bool columns, int... i>
+constexpr std::array<MultiplyRows<T, W>, rows_together<T>> multiply_all(std::integer_sequence<int, i...> /*rows*/) {
+  return {multiply_rows<T, W, columns, i + 1>()...};
 }
 
 /// A product with a matrix so large that reading it takes nearly all the time. The product is divided along the terms.
@@ -161,7 +157,7 @@ class Chunked {
 
   void run(const T* x, const W* w, T* c, T* sums) const {
     constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
-    static constexpr auto multiply = all_by_terms<T, W>(all_rows);
+    static constexpr auto multiply = multiply_all<T, W, false>(all_rows);
     const std::int64_t count = ceiling(plan_.k, chunk_), size = plan_.m * plan_.n;
     // If threads are more than chunks, each chunk is divided along the columns.
     const std::int64_t parts = std::clamp<std::int64_t>(2 * plan_.threads / count, 1, ceiling(plan_.n, least_columns));
@@ -206,7 +202,7 @@ std::array<MultiplyRows<T, W>, rows_together<T>> functions_of(const GemmPlan& pl
     all.fill(by_blocks<W>);
     return all;
   } else {
-    return matrix_columns_run(plan) ? all_by_terms<T, W>(all_rows) : all_by_columns<T, W>(all_rows);
+    return matrix_columns_run(plan) ? multiply_all<T, W, false>(all_rows) : multiply_all<T, W, true>(all_rows);
   }
 }
 

@@ -55,13 +55,17 @@ const Op& watch_op() {
   return entry;
 }
 
-/// Rounds numbers to blocks of Q8_0. A block with a number that is not finite becomes NaN.
+/// Rounds numbers to blocks of Q8_0. A block becomes NaN if a number is not finite, or above 8.3e6, for which float16
+/// has no scale.
 void round_to_bytes(const float* from, std::byte* to, std::int64_t count) {
   static const BlockFormat& format = *find_block_format(name_of(Dtype::q8_0));
   for (std::int64_t first = 0; first < count; first += format.elements, to += format.bytes) {
     const float* x = from + first;
     format.encode(x, to, 1);
-    if (std::all_of(x, x + format.elements, [](float number) { return std::isfinite(number); })) continue;
+    block::Q8_0 made;
+    std::memcpy(&made, to, sizeof made);
+    const auto is_finite = [](float number) { return std::isfinite(number); };
+    if (is_finite(static_cast<float>(made.scale)) && std::all_of(x, x + format.elements, is_finite)) continue;
     block::Q8_0 nan{float16(std::numeric_limits<float>::quiet_NaN()), {}};
     std::memcpy(to, &nan, sizeof nan);
   }
