@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # For the scripts that source this file: builds static libraries of sentencepiece, which Debian lacks, in
 # build-sentencepiece, from the source in PyPI. Its packages are found with --pkg-config-path="$sentencepiece".
 made=$PWD/build-sentencepiece

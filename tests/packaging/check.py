@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""What packages say about the project, checked against the project: versions, dependencies, lists of files, scripts, symbols.
+
+usage: check.py SOURCE_ROOT BUILD_ROOT"""
+import base64, fnmatch, hashlib, json, re, shutil, subprocess, sys, tempfile, zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from counted import holds, report, skips
+
+source, build = Path(sys.argv[1]), Path(sys.argv[2])
+packaging = source / "packaging"
+VERSION = re.search(r"version: '([^']*)'", (source / "meson.build").read_text())[1]
+# Libraries: how their headers begin, and their packages in Debian. Those of "mpi" are found by their pkg-config names.
+LIBRARIES = {
+    "CLI11": ("CLI/", "libcli11-dev"),
+    "libjpeg": ("jpeglib.h jerror.h", "libjpeg-dev"),
+    "libpcre2-8": ("pcre2.h", "libpcre2-dev"),
+    "libpng": ("png.h", "libpng-dev"),
+    "libutf8proc": ("utf8proc.h", "libutf8proc-dev"),
+    "libxxhash": ("xxhash.h", "libxxhash-dev"),
+    "nlohmann_json": ("nlohmann/", "nlohmann-json3-dev"),
+    "protozero": ("protozero/", "libprotozero-dev"),
+    "random123": ("Random123/", "librandom123-dev"),
+    "sentencepiece": ("sentencepiece_", "libsentencepiece-dev"),
+    "xsimd": ("xsimd/", "libxsimd-dev"),
+    "xtensor": ("xtensor/", "libxtensor-dev"),
+    "zlib": ("zlib.h", "zlib1g-dev"),
+}
+# The compiler, the C library and the kernel have these; packages leave MPI out.
+SYSTEM = re.compile(r"\w+|(sys|linux)/\w+\.h|(cpuid|dlfcn|fcntl|fnmatch|immintrin|malloc|mpi|poll|pthread|sched|signal|stddef|stdint|unistd|arm_neon)\.h")
+
+
+def libraries_in(*folders):
+    """The libraries whose headers the files of folders include, and the other headers."""
+    found, others = set(), set()
+    for folder in folders:
+        for path in (source / folder).rglob("*.[hc]pp"):
+            for header in re.findall(r"^\s*#\s*include\s*<([^>]+)>", path.read_text(), re.M):
+                owners = [name for name, (begins, _) in LIBRARIES.items() if header.startswith(tuple(begins.split()))]
+                found.update(owners)
+                if not owners and not SYSTEM.fullmatch(header):
+                    others.add(header)
+    return found, others
+
+
+def control():
+    """debian/control: the fields of each paragraph."""
+    paragraphs = (packaging / "debian/control").read_text().split("\n\n")
+    fields = [dict(re.findall(r"^([\w-]+):((?:.*\n?)(?: .*\n?)*)", text + "\n", re.M)) for text in paragraphs]
+    return {each.get("Package", each.get("Source")).strip() + ("" if "Package" in each else " source"): each for each in fields}
+
+
+def names(field):
+    """The packages of a field such as Depends, without versions."""
+    return {re.match(r"\s*([\w.+${}:-]+)", each)[1] for each in field.split(",") if each.strip()}
+
+
+def versions():
+    said = {
+        "debian/changelog": re.match(r"xtape \(([^)]*)\)", (packaging / "debian/changelog").read_text())[1],
+        "xtape.h": re.search(r'The version of the library, "([^"]*)"', (source / "include/xtape.h").read_text())[1],
+        "docs/changelog.md": re.search(r"^## (\S+)", (source / "docs/changelog.md").read_text(), re.M)[1],
+        "README.md": re.search(r"\*\*Status\*\*: ([\d.]+\d)", (source / "README.md").read_text())[1],
+        "xtape-c.map": re.search(r"^XTAPE_(\S+)", (source / "src/c/xtape-c.map").read_text(), re.M)[1] + VERSION[VERSION.rindex("."):],
+    }
+    for place, version in said.items():
+        holds(f"the version in {place}", version == VERSION, version)
+    literal = [path.name for path in packaging.rglob("*") if path.is_file() and path.parent.name != "debian"
+               and re.search(rf"(?<![\d.])(?<!sentencepiece==)(?<!sentencepiece-){re.escape(VERSION)}(?![\d.])", path.read_text(errors="replace"))]
+    holds("scripts read the version from meson.build", literal == [], str(literal))
+
+
+def debian():
+    fields = control()
+    used, others = libraries_in("src", "include")
+    holds("every header of another project is known here", others == set(), str(others))
+    asked = set(re.findall(r"dependency\('([\w-]+)'", "".join(path.read_text() for path in [source / "meson.build", *(source / "src").rglob("meson.build")])))
+    inside = {"threads", "dl", "doctest", "openblas"} | {each for each in asked if each.startswith("xtape")}
+    holds("meson.build asks for the libraries whose headers are included", asked - inside == used - {"random123", "protozero"}, str((asked - inside) ^ used))
+    wanted = {LIBRARIES[name][1] for name in used}
+    given = {each for each in names(fields["xtape source"]["Build-Depends"]) if each.endswith("-dev")}
+    holds("Build-Depends has the libraries of the build", given == wanted, str(given ^ wanted))
+    public, _ = libraries_in("include")
+    given = {each for each in names(fields["libxtape-dev"]["Depends"]) if each.endswith("-dev")}
+    holds("libxtape-dev depends on what its headers include", given == {LIBRARIES[name][1] for name in public}, str(given))
+    # What xtape.pc asks for in a build of shared libraries.
+    needs = re.findall(r"^Requires: *(.*)$", (packaging / "xtape.pc.in").read_text(), re.M)[0].replace(" ", "").split(",")
+    holds("and on what xtape.pc requires", {each for each in needs if not each.startswith("xtape")} == public, str(needs))
+    setup = (source / "scripts/setup.sh").read_text()
+    missing = {each for each in wanted if each not in setup and each != "libjpeg-dev"}
+    holds("scripts/setup.sh installs the same", missing == set() and "libjpeg62-turbo-dev" in setup, str(missing))
+    for name, each in fields.items():
+        depends = re.sub(r"\([^)]*\)", "", each.get("Depends", ""))
+        ours = {word for word in names(depends) if "xtape" in word}
+        holds(f"{name} depends on packages that exist", ours <= set(fields), str(ours))
+
+
+def files():
+    """Every installed file belongs to one package, and every line of a list names a file."""
+    installed = json.loads(subprocess.check_output(["meson", "introspect", "--installed", build]))
+    options = {each["name"]: each["value"] for each in json.loads(subprocess.check_output(["meson", "introspect", "--buildoptions", build]))}
+    places = {"usr" + place.removeprefix(options["prefix"]) for place in installed.values()}
+    # Debian's libraries are shared: a static one stands for the three names of a shared one.
+    places |= {place[:-2] + end for place in places if place.endswith(".a") for end in (".so", ".so." + VERSION.split(".")[0], ".so." + VERSION)}
+    places = {place for place in places if not place.endswith(".a")}
+    lists = {path.stem: [line.split()[0] for line in path.read_text().splitlines()] for path in (packaging / "debian").glob("*.install")}
+    holds("each list is that of a package", set(lists) == {name for name in control() if not name.endswith(" source")}, str(set(lists)))
+    owners = {place: [(package, line) for package, lines in lists.items() for line in lines
+                      if fnmatch.fnmatch(place, line) or fnmatch.fnmatch(place, line + "/*")] for place in places}
+    # "*.so" matches a name that ends there only.
+    wrong = {place: found for place, found in owners.items() if len(found) != 1}
+    holds("every installed file is in one package", wrong == {}, str(wrong))
+    used = {pair for found in owners.values() for pair in found}
+    unused = {(package, line) for package, lines in lists.items() for line in lines} - used
+    holds("every line of a list names installed files", unused == set(), str(unused))
+
+
+def scripts():
+    for path in sorted(packaging.rglob("*.sh")):
+        holds(f"{path.name} is a script", subprocess.run(["bash", "-n", path]).returncode == 0)
+    for path in sorted(packaging.rglob("*.py")):
+        compile(path.read_text(), path, "exec")
+    if not shutil.which("shellcheck"):
+        return skips("shellcheck is not installed")
+    paths = sorted(map(str, packaging.glob("*.sh")))
+    said = subprocess.run(["shellcheck", "--shell=bash", "--severity=warning", *paths], capture_output=True, text=True)
+    holds("shellcheck finds nothing", said.returncode == 0, said.stdout)
+
+
+def wheel():
+    """A wheel of two small files: its records, and the tag that its library allows."""
+    library = build / "src/c/libxtape-c.so"
+    with tempfile.TemporaryDirectory() as place:
+        folder, out = Path(place, "folder"), Path(place, "out")
+        for name in ("bin/xtape", "share/xtape/models/a.json"):
+            (folder / name).parent.mkdir(parents=True)
+            (folder / name).write_text(name)
+        Path(place, "lib.so").write_text("library")
+        subprocess.run([sys.executable, packaging / "python/wheel.py", folder, Path(place, "lib.so"), out], check=True)
+        made, = out.glob("*.whl")
+        holds("the wheel's name has the version", made.name.startswith(f"xtape-{VERSION}-py3-none-linux_"), made.name)
+        with zipfile.ZipFile(made) as file:
+            info = f"xtape-{VERSION}.dist-info"
+            rows = [line.split(",") for line in file.read(f"{info}/RECORD").decode().splitlines()]
+            holds("RECORD lists every file once", sorted(row[0] for row in rows) == sorted(file.namelist()))
+            good = all("sha256=" + base64.urlsafe_b64encode(hashlib.sha256(file.read(name)).digest()).rstrip(b"=").decode() == digest
+                       and len(file.read(name)) == int(size) for name, digest, size in rows[:-1])
+            holds("with its digest and size", good and rows[-1] == [f"{info}/RECORD", "", ""])
+            holds("the program can be executed", file.getinfo(f"xtape-{VERSION}.data/scripts/xtape").external_attr >> 16 & 0o111 == 0o111)
+            holds("its metadata", f"\nVersion: {VERSION}\n" in file.read(f"{info}/METADATA").decode())
+    if not library.exists() or not shutil.which("readelf"):
+        return skips("there is no libxtape-c.so, or no readelf")
+    said = re.findall(r"manylinux_(\d+)_(\d+)", (source / "docs/how_to/installing.md").read_text())
+    symbols = subprocess.check_output(["readelf", "--version-info", "--wide", library], text=True)
+    needed = max(tuple(map(int, each)) for each in re.findall(r"Name: GLIBC_(\d+)\.(\d+)", symbols))
+    holds("docs/how_to/installing.md names a glibc that has the symbols of the library", said != [] and all(tuple(map(int, each)) >= needed for each in said),
+          f"{said}, {needed}")
+
+
+for check in (versions, debian, files, scripts, wheel):
+    check()
+sys.exit(report())
