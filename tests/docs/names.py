@@ -3,9 +3,9 @@ import re, subprocess
 
 FILE = re.compile(r"(?<![\w/.-])(?:docs|examples|include|models|scripts|src|tests)/[\w/.*-]*\w")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
-# Options of mpirun, srun, hf, shuf and gradbench.
-FOREIGN = {"--bind-to", "--eval", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node", "--random-source",
-           "--signal", "--tool"}
+# Options of mpirun, srun, hf, shuf, gradbench, brew, vcpkg and rattler-build.
+FOREIGN = {"--bind-to", "--build-from-source", "--eval", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node",
+           "--overlay-ports", "--random-source", "--recipe", "--signal", "--tool"}
 GALLERY = "examples/README.md"
 PLACEHOLDER = re.compile(r"\b(SUITE|NAME|LAYER)\b|_test$|^src/cli/xtape$")  # or a program of the build
 

@@ -11,24 +11,26 @@ from counted import holds, report, skips
 source, build = Path(sys.argv[1]), Path(sys.argv[2])
 packaging = source / "packaging"
 VERSION = re.search(r"version: '([^']*)'", (source / "meson.build").read_text())[1]
-# Libraries: how their headers begin, and their packages in Debian. Those of "mpi" are found by their pkg-config names.
+# Libraries: how their headers begin, and their packages in Debian, Conan, vcpkg, conda-forge and Homebrew. "" stands for
+# what the packager lacks: Conan takes it from the system, the others have a source of it.
 LIBRARIES = {
-    "CLI11": ("CLI/", "libcli11-dev"),
-    "libjpeg": ("jpeglib.h jerror.h", "libjpeg-dev"),
-    "libpcre2-8": ("pcre2.h", "libpcre2-dev"),
-    "libpng": ("png.h", "libpng-dev"),
-    "libutf8proc": ("utf8proc.h", "libutf8proc-dev"),
-    "libxxhash": ("xxhash.h", "libxxhash-dev"),
-    "nlohmann_json": ("nlohmann/", "nlohmann-json3-dev"),
-    "protozero": ("protozero/", "libprotozero-dev"),
-    "random123": ("Random123/", "librandom123-dev"),
-    "sentencepiece": ("sentencepiece_", "libsentencepiece-dev"),
-    "xsimd": ("xsimd/", "libxsimd-dev"),
-    "xtensor": ("xtensor/", "libxtensor-dev"),
-    "zlib": ("zlib.h", "zlib1g-dev"),
+    "CLI11": ("CLI/", "libcli11-dev", "cli11", "cli11", "cli11", "cli11"),
+    "libjpeg": ("jpeglib.h jerror.h", "libjpeg-dev", "libjpeg-turbo", "libjpeg-turbo", "libjpeg-turbo", "jpeg-turbo"),
+    "libpcre2-8": ("pcre2.h", "libpcre2-dev", "pcre2", "pcre2", "pcre2", "pcre2"),
+    "libpng": ("png.h", "libpng-dev", "libpng", "libpng", "libpng", "libpng"),
+    "libutf8proc": ("utf8proc.h", "libutf8proc-dev", "utf8proc", "utf8proc", "libutf8proc", "utf8proc"),
+    "libxxhash": ("xxhash.h", "libxxhash-dev", "xxhash", "xxhash", "xxhash", "xxhash"),
+    "nlohmann_json": ("nlohmann/", "nlohmann-json3-dev", "nlohmann_json", "nlohmann-json", "nlohmann_json", "nlohmann-json"),
+    "protozero": ("protozero/", "libprotozero-dev", "protozero", "protozero", "protozero", "protozero"),
+    "random123": ("Random123/", "librandom123-dev", "", "random123", "", ""),
+    "sentencepiece": ("sentencepiece_", "libsentencepiece-dev", "", "sentencepiece", "libsentencepiece", "sentencepiece"),
+    "xsimd": ("xsimd/", "libxsimd-dev", "xsimd", "xsimd", "xsimd", "xsimd"),
+    "xtensor": ("xtensor/", "libxtensor-dev", "xtensor", "xtensor", "xtensor", "xtensor"),
+    "zlib": ("zlib.h", "zlib1g-dev", "zlib", "zlib", "zlib", "zlib"),
 }
 # The compiler, the C library and the kernel have these; packages leave MPI out.
-SYSTEM = re.compile(r"\w+|(sys|linux)/\w+\.h|(cpuid|dlfcn|fcntl|fnmatch|immintrin|malloc|mpi|poll|pthread|sched|signal|stddef|stdint|unistd|arm_neon)\.h")
+SYSTEM = re.compile(r"\w+|(sys|linux)/\w+\.h|(arm_neon|cpuid|dlfcn|fcntl|fnmatch|immintrin|malloc|mpi|poll|pthread|sched|signal|stddef|stdint|"
+                    r"unistd)\.h")
 
 
 def libraries_in(*folders):
@@ -37,7 +39,7 @@ def libraries_in(*folders):
     for folder in folders:
         for path in (source / folder).rglob("*.[hc]pp"):
             for header in re.findall(r"^\s*#\s*include\s*<([^>]+)>", path.read_text(), re.M):
-                owners = [name for name, (begins, _) in LIBRARIES.items() if header.startswith(tuple(begins.split()))]
+                owners = [name for name, (begins, *_) in LIBRARIES.items() if header.startswith(tuple(begins.split()))]
                 found.update(owners)
                 if not owners and not SYSTEM.fullmatch(header):
                     others.add(header)
@@ -62,11 +64,14 @@ def versions():
         "xtape.h": re.search(r'The version of the library, "([^"]*)"', (source / "include/xtape.h").read_text())[1],
         "docs/changelog.md": re.search(r"^## (\S+)", (source / "docs/changelog.md").read_text(), re.M)[1],
         "README.md": re.search(r"\*\*Status\*\*: ([\d.]+\d)", (source / "README.md").read_text())[1],
+        "vcpkg.json": json.loads((packaging / "vcpkg/vcpkg.json").read_text())["version"],
+        "recipe.yaml": re.search(r'^  version: "([^"]*)"', (packaging / "conda/recipe.yaml").read_text(), re.M)[1],
+        "xtape.rb": re.search(r'^  version "([^"]*)"', (packaging / "homebrew/xtape.rb").read_text(), re.M)[1],
         "xtape-c.map": re.search(r"^XTAPE_(\S+)", (source / "src/c/xtape-c.map").read_text(), re.M)[1] + VERSION[VERSION.rindex("."):],
     }
     for place, version in said.items():
         holds(f"the version in {place}", version == VERSION, version)
-    literal = [path.name for path in packaging.rglob("*") if path.is_file() and path.parent.name != "debian"
+    literal = [path.name for path in packaging.rglob("*") if path.is_file() and path.name not in said and path.parent.name != "debian"
                and re.search(rf"(?<![\d.])(?<!sentencepiece==)(?<!sentencepiece-){re.escape(VERSION)}(?![\d.])", path.read_text(errors="replace"))]
     holds("scripts read the version from meson.build", literal == [], str(literal))
 
@@ -75,9 +80,11 @@ def debian():
     fields = control()
     used, others = libraries_in("src", "include")
     holds("every header of another project is known here", others == set(), str(others))
-    asked = set(re.findall(r"dependency\('([\w-]+)'", "".join(path.read_text() for path in [source / "meson.build", *(source / "src").rglob("meson.build")])))
+    builds = [source / "meson.build", *(source / "src").rglob("meson.build")]
+    asked = set(re.findall(r"dependency\('([\w-]+)'", "".join(path.read_text() for path in builds)))
     inside = {"threads", "dl", "doctest", "openblas"} | {each for each in asked if each.startswith("xtape")}
-    holds("meson.build asks for the libraries whose headers are included", asked - inside == used - {"random123", "protozero"}, str((asked - inside) ^ used))
+    holds("meson.build asks for the libraries whose headers are included", asked - inside == used - {"random123", "protozero"},
+          str((asked - inside) ^ used))
     wanted = {LIBRARIES[name][1] for name in used}
     given = {each for each in names(fields["xtape source"]["Build-Depends"]) if each.endswith("-dev")}
     holds("Build-Depends has the libraries of the build", given == wanted, str(given ^ wanted))
@@ -94,6 +101,38 @@ def debian():
         depends = re.sub(r"\([^)]*\)", "", each.get("Depends", ""))
         ours = {word for word in names(depends) if "xtape" in word}
         holds(f"{name} depends on packages that exist", ours <= set(fields), str(ours))
+
+
+def recipes():
+    """The recipes of packagers: their dependencies are those of the build, and the options of their builds exist."""
+    conan, vcpkg = (packaging / "conan/conanfile.py").read_text(), json.loads((packaging / "vcpkg/vcpkg.json").read_text())
+    conda, brew = (packaging / "conda/recipe.yaml").read_text(), (packaging / "homebrew/xtape.rb").read_text()
+    host = re.search(r"^  host:\n((?:    - .*\n)*)", conda, re.M)[1]
+    said = [
+        set(re.findall(r'^    "([\w-]+)/\[', conan, re.M)),
+        {each for each in vcpkg["dependencies"] if isinstance(each, str)},
+        set(re.findall(r"- ([\w.-]+)", host)) - {"python", "numpy"},
+        set(re.findall(r'depends_on "([\w-]+)"', brew)) - {"meson", "ninja", "pkgconf"},
+    ]
+    for column, (packager, given) in enumerate(zip(("Conan", "vcpkg", "conda", "Homebrew"), said), start=2):
+        wanted = {row[column] for row in LIBRARIES.values()} - {""}
+        holds(f"{packager}'s recipe has the libraries of the build", given == wanted, str(given ^ wanted))
+    debian = dict(re.findall(r'^    "([\w-]+)/.*: "([\w.-]+)",$', conan, re.M))
+    system = re.search(r"^FROM_SYSTEM = \[(.*)\]", conan, re.M)[1]
+    wanted = {row[2]: row[1] for row in LIBRARIES.values() if row[2]}
+    holds("Conan's recipe names the packages of Debian", debian == wanted and system == '"librandom123-dev", "libsentencepiece-dev"', str(debian))
+    known = set(re.findall(r"^option\('(\w+)'", (source / "meson_options.txt").read_text(), re.M))
+    known |= {"default_library", "werror", "prefer_static", "buildtype", "prefix", "cpp_link_args"}
+    builds = ("static.sh", "wheel.sh", "debian/rules", "vcpkg/portfile.cmake", "conda/recipe.yaml", "homebrew/xtape.rb")
+    for path in (packaging / each for each in builds):
+        used = set(re.findall(r"""(?<=[\s"'])-D(\w+)=""", path.read_text()))
+        holds(f"the options in {path.name} exist", used <= known, str(used - known))
+    used = set(re.findall(r'"(\w+)": (?:False|"|bool)', "".join(re.findall(r"project_options \|= .*", conan))))
+    holds("and those in conanfile.py", used <= known and "mpi" in used, str(used - known))
+    if shutil.which("ruby"):
+        holds("the formula is Ruby", subprocess.run(["ruby", "-c", packaging / "homebrew/xtape.rb"], capture_output=True).returncode == 0)
+    else:
+        skips("ruby is not installed")
 
 
 def files():
@@ -154,10 +193,10 @@ def wheel():
     said = re.findall(r"manylinux_(\d+)_(\d+)", (source / "docs/how_to/installing.md").read_text())
     symbols = subprocess.check_output(["readelf", "--version-info", "--wide", library], text=True)
     needed = max(tuple(map(int, each)) for each in re.findall(r"Name: GLIBC_(\d+)\.(\d+)", symbols))
-    holds("docs/how_to/installing.md names a glibc that has the symbols of the library", said != [] and all(tuple(map(int, each)) >= needed for each in said),
-          f"{said}, {needed}")
+    holds("docs/how_to/installing.md names a glibc that has the symbols of the library",
+          said != [] and all(tuple(map(int, each)) >= needed for each in said), f"{said}, {needed}")
 
 
-for check in (versions, debian, files, scripts, wheel):
+for check in (versions, debian, recipes, files, scripts, wheel):
     check()
 sys.exit(report())
