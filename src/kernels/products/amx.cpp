@@ -13,17 +13,22 @@
 namespace xtape::amx {
 
 namespace {
-/// The configuration of eight tile registers of 16 rows of 64 bytes. The only configuration is a global constant, not a
-/// local variable, because GCC 12 does not know that the unit reads it, and would drop the stores.
+/// A configuration of eight tile registers, of 16 rows of 64 bytes if no less are asked for. Configurations are global
+/// constants, not local variables, because GCC 12 does not know that the unit reads them, and would drop the stores.
 struct alignas(64) Configuration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+
+  constexpr explicit Configuration(std::uint8_t left_bytes) {
+    row_bytes[4] = row_bytes[5] = left_bytes;
+    rows[6] = rows[7] = left_bytes / 4;
+  }
 };
-const Configuration configuration;
+constexpr Configuration of_64_bytes(64), of_32_bytes(32);
 
 // Separate functions, because a constructor cannot have the target attribute.
-XTAPE_AMX void configure() {
+XTAPE_AMX void configure(const Configuration& configuration) {
   _tile_loadconfig(&configuration);
 }
 XTAPE_AMX void release() {
@@ -113,8 +118,8 @@ bool available() {
   return instruction_set() >= InstructionSet::amx;
 }
 
-Ready::Ready() {
-  configure();
+Ready::Ready(std::int64_t row_bytes) {
+  configure(row_bytes == 64 ? of_64_bytes : of_32_bytes);
 }
 Ready::~Ready() {
   release();
@@ -186,7 +191,7 @@ namespace xtape::amx {
 bool available() {
   return false;
 }
-Ready::Ready() = default;
+Ready::Ready(std::int64_t) {}
 Ready::~Ready() = default;
 void multiply(int, std::int64_t, const Panels&, const Panels&, const Ahead&, float*) {}
 bool sound(const float*, std::int64_t, std::int64_t, float) {

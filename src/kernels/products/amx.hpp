@@ -1,4 +1,5 @@
-/// Products of float32 matrices on the matrix unit of Intel processors (AMX), which multiplies only bfloat16.
+/// Products of float32 matrices on the matrix unit of Intel processors (AMX), which multiplies bfloat16 numbers and
+/// bytes.
 ///
 /// A float32 number is exactly the sum of three bfloat16 numbers (parts) of 8 bits each. The product of two such sums
 /// consists of nine products of parts. The sum of the six largest is as exact as float32 arithmetic: the other three
@@ -13,7 +14,7 @@
 
 #if defined(__AVX512F__) && defined(__linux__)
 /// Marks functions that use the unit. Undefined where they cannot be compiled.
-#define XTAPE_AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq")))
+#define XTAPE_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f,avx512bw,avx512vl,avx512dq")))
 #endif
 
 namespace xtape::amx {
@@ -32,10 +33,11 @@ constexpr std::int64_t steps_of(std::int64_t terms) {
 /// Whether instruction_set() includes the matrix unit.
 bool available();
 
-/// Configures the unit for this thread during its lifetime.
+/// Configures the unit for this thread during its lifetime: rows of left tiles have `row_bytes` bytes (64, 32 or 16),
+/// and right tiles a quarter as many rows.
 class Ready {
  public:
-  Ready();
+  explicit Ready(std::int64_t row_bytes = 64);
   ~Ready();
   Ready(const Ready&) = delete;
   Ready& operator=(const Ready&) = delete;
@@ -73,6 +75,21 @@ struct Ahead {
 /// numbers. With two or three parts, it is the sum of the three or six largest products of parts. A Ready must exist on
 /// this thread.
 void multiply(int parts, std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block);
+
+/// 16 rows and 16 columns in bytes with signs. The terms of a part share a scale in each row and column.
+constexpr std::int64_t part_terms = 32;
+struct ByteTile {
+  std::int64_t parts;
+  const std::int8_t* rows;
+  const float* row_scales;   ///< Of the parts.
+  std::int64_t row_bytes;    ///< From one row to the next, in both arrays.
+  const std::byte* columns;  ///< [terms / 4, line_columns, 4]
+  const float* scales;       ///< [parts, line_columns]
+  std::int64_t line_columns;
+};
+/// sums[16, 16] = the products, whose rows are `stride` elements apart: each is one chain of fused multiply-adds, of
+/// the sum of a part, an integer, by the product of both scales. A Ready(part_terms) must exist on this thread.
+void multiply_bytes(const ByteTile& tile, float* sums, std::int64_t stride);
 
 /// For panels of three parts: the smallest magnitude of a sum that loses less than half a unit in its last place. It
 /// comes from a bound on the loss due to subnormal parts and sums. 0 if the numbers are so large that no part and no

@@ -37,7 +37,9 @@ ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed)
   scales_ = padded;
   origins_ = scales_ + padded / static_cast<std::size_t>(format.part) * sizeof(float);
   sums_ = origins_ + (format.origin == 0 ? 0 : padded / static_cast<std::size_t>(summed) * sizeof(std::int32_t));
-  row_bytes_ = whole_lines(sums_ + (format.has_minima ? padded / group_numbers * sizeof(float) : 0));
+  // An odd number of lines: rows apart by a power of two would share few sets of the cache.
+  constexpr std::size_t line = 64;
+  row_bytes_ = whole_lines(sums_ + (format.has_minima ? padded / group_numbers * sizeof(float) : 0)) | line;
 }
 
 void ByteRows::round(const float* x, std::int64_t term_stride, std::byte* memory, std::int64_t row) const {

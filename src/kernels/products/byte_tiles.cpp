@@ -1,8 +1,11 @@
 // Products of many rows in bytes by a matrix in blocks. The columns of a panel are decoded to bytes once, and four
-// neighbouring terms of a column are in one lane of a register.
+// neighbouring terms of a column are in one lane of a register, or in one lane of a row of the matrix unit's tiles.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/threads/threads.hpp"
+#include "kernels/products/amx.hpp"
 #include "kernels/products/byte_products.hpp"
 #include "kernels/table/scratch.hpp"
 
@@ -31,27 +34,28 @@ struct Panel {
   }
 };
 
-/// Writes the bytes of a group of 8 columns.
+/// Writes the bytes of a group of 8 columns, each less `origin`.
 template <class B, int odd>
-void pack_group(const BlockBytes<B> (&blocks)[8], std::int64_t n, std::byte* to) {
+void pack_group(const BlockBytes<B> (&blocks)[8], std::int64_t n, std::uint8_t origin, std::byte* to) {
   Register<std::uint32_t, 8>::type rows[8];
   for (int j = 0; j < 8; ++j)
-    rows[j] = reinterpret_cast<Register<std::uint32_t, 8>::type>(group_of<B, odd>(blocks[j], n));
+    rows[j] = reinterpret_cast<Register<std::uint32_t, 8>::type>(group_of<B, odd>(blocks[j], n) - origin);
   transpose_square<std::uint32_t, 8>(rows);
   for (int k = 0; k < 8; ++k) std::memcpy(to + k * panel_columns * 4, &rows[k], sizeof rows[k]);
 }
 
 /// Packs block `b` of 8 columns, of which the first is column `at` of the panel.
 template <class B>
-void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, const Panel& panel) {
+void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, std::uint8_t origin,
+                const Panel& panel) {
   const std::int64_t first = b * block_numbers<B> / group_numbers;  // the group
   [&]<std::size_t... j>(std::index_sequence<j...>) {
     const BlockBytes<B> blocks[] = {BlockBytes<B>(columns[j][b])...};
     constexpr std::int64_t group_bytes = group_numbers * panel_columns;
     for (std::int64_t n = 0; n < block_pairs<B>; ++n) {
-      pack_group<B, 0>(blocks, n, panel.bytes + (first + 2 * n) * group_bytes + at * 4);
+      pack_group<B, 0>(blocks, n, origin, panel.bytes + (first + 2 * n) * group_bytes + at * 4);
       if constexpr (group_numbers < block_numbers<B>)
-        pack_group<B, 1>(blocks, n, panel.bytes + (first + 2 * n + 1) * group_bytes + at * 4);
+        pack_group<B, 1>(blocks, n, origin, panel.bytes + (first + 2 * n + 1) * group_bytes + at * 4);
     }
   }
   (std::make_index_sequence<8>{});
@@ -73,49 +77,58 @@ void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, c
   }
 }
 
-/// Packs 8 columns.
+/// Eight columns to pack.
+struct EightColumns {
+  const std::byte* columns[8];
+  std::int64_t blocks;  ///< Of a column.
+  std::int64_t at;      ///< The place of the first column in the panel.
+  std::int64_t ahead;   ///< The bytes from a column to the one that is packed next.
+  std::uint8_t origin;
+};
 template <class B>
-void pack_columns(const std::byte* const (&columns)[8], std::int64_t blocks, std::int64_t at, const Panel& panel) {
+void pack_columns(const EightColumns& given, const Panel& panel) {
   const B* typed[8];
-  for (int j = 0; j < 8; ++j) typed[j] = reinterpret_cast<const B*>(columns[j]);
-  for (std::int64_t b = 0; b < blocks; ++b) pack_block<B>(typed, b, at, panel);
+  for (int j = 0; j < 8; ++j) typed[j] = reinterpret_cast<const B*>(given.columns[j]);
+  for (std::int64_t b = 0; b < given.blocks; ++b) {
+    // The processor does not foresee reads of so many short columns.
+    constexpr auto block_bytes = static_cast<std::int64_t>(sizeof(B)), cache_line = std::int64_t{64};
+    for (const B* column : typed)
+      for (std::int64_t byte = 0; byte < block_bytes; byte += cache_line)
+        will_read(column, given.ahead + b * block_bytes + byte);
+    pack_block<B>(typed, b, given.at, given.origin, panel);
+  }
 }
 
-/// sums + products of four bytes of each column and four bytes of a row.
-template <bool is_signed>
-[[gnu::always_inline]] inline Ints add_four(Ints sums, ByteRegister columns, const std::int8_t* row) {
-  typedef std::int32_t Four __attribute__((may_alias, aligned(1)));  // NOLINT: `using` would drop the attributes
-  const Four& four = *reinterpret_cast<const Four*>(row);
-#ifdef XTAPE_ADDS_FOUR
-  __m512i result = sums;
-  asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(result) : "v"(columns), "m"(four));
-  return result;
-#else
-  return add_products<is_signed>(
-      sums, columns, reinterpret_cast<ByteRegister>(typename Register<std::int32_t, Ints::size>::type{} + four));
-#endif
+/// Four bytes of a row, in each lane.
+[[gnu::always_inline]] inline ByteRegister in_each_lane(const std::int8_t* four) {
+  std::int32_t lane = 0;
+  std::memcpy(&lane, four, sizeof lane);
+  return reinterpret_cast<ByteRegister>(typename Register<std::int32_t, Ints::size>::type{} + lane);
 }
 
-/// Adds the products of tile_rows rows by a panel to sums [tile_rows, panel_columns].
+/// Adds the products of tile_rows rows, `row_bytes` bytes apart, by a panel to sums [tile_rows, panel_columns].
 template <int part, bool minima, bool is_signed, bool has_origin>
-void multiply_tile(const Panel& panel, const ByteRow (&x)[tile_rows], std::int64_t parts, float* to) {
+void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes, std::int64_t parts, float* to) {
   using Floats = xsimd::batch<float>;
+  const std::int64_t row_floats = row_bytes / static_cast<std::int64_t>(sizeof(float));
   for (std::int64_t p = 0; p < parts; ++p) {
     Ints sums[tile_rows][registers];
 #pragma GCC unroll 8
     for (int i = 0; i < tile_rows; ++i)
 #pragma GCC unroll 2
-      for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x[i].origins[p]) : Ints(0);
+      for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x.origins[i * row_floats + p]) : Ints(0);
     const std::byte* bytes = panel.bytes + p * part * panel_columns;
+#pragma GCC unroll 1
     for (int k = 0; k < part; k += 4, bytes += 4 * panel_columns) {
       ByteRegister columns[registers];
 #pragma GCC unroll 2
       for (int r = 0; r < registers; ++r) std::memcpy(&columns[r], bytes + r * 4 * lanes, sizeof columns[r]);
 #pragma GCC unroll 8
-      for (int i = 0; i < tile_rows; ++i)
+      for (int i = 0; i < tile_rows; ++i) {
+        const ByteRegister row = in_each_lane(x.bytes + i * row_bytes + p * part + k);
 #pragma GCC unroll 2
-        for (int r = 0; r < registers; ++r)
-          sums[i][r] = add_four<is_signed>(sums[i][r], columns[r], x[i].bytes + p * part + k);
+        for (int r = 0; r < registers; ++r) sums[i][r] = add_products<is_signed>(sums[i][r], columns[r], row);
+      }
     }
 #pragma GCC unroll 2
     for (int r = 0; r < registers; ++r) {
@@ -125,9 +138,9 @@ void multiply_tile(const Panel& panel, const ByteRow (&x)[tile_rows], std::int64
 #pragma GCC unroll 8
       for (int i = 0; i < tile_rows; ++i) {
         float* place = to + i * panel_columns + r * lanes;
-        Floats sum =
-            fused<float>(floats_of(sums[i][r]), scales * Floats(x[i].scales[p]), Floats::load_unaligned(place));
-        if constexpr (minima) sum = fused_away<float>(less, Floats(x[i].sums[p]), sum);
+        Floats sum = fused<float>(floats_of(sums[i][r]), scales * Floats(x.scales[i * row_floats + p]),
+                                  Floats::load_unaligned(place));
+        if constexpr (minima) sum = fused_away<float>(less, Floats(x.sums[i * row_floats + p]), sum);
         sum.store_unaligned(place);
       }
     }
@@ -136,8 +149,8 @@ void multiply_tile(const Panel& panel, const ByteRow (&x)[tile_rows], std::int64
 
 /// The functions of a format.
 struct TileFunctions {
-  void (*pack)(const std::byte* const (&columns)[8], std::int64_t blocks, std::int64_t at, const Panel& panel);
-  void (*multiply)(const Panel& panel, const ByteRow (&x)[tile_rows], std::int64_t parts, float* to);
+  void (*pack)(const EightColumns& columns, const Panel& panel);
+  void (*multiply)(const Panel& panel, const ByteRow& x, std::int64_t row_bytes, std::int64_t parts, float* to);
 };
 
 TileFunctions functions_of(Dtype dtype) {
@@ -150,17 +163,22 @@ TileFunctions functions_of(Dtype dtype) {
   });
 }
 
+static_assert(tile_rows <= few_byte_rows);  // products have a whole band of rows
+
 class ByteTiles {
  public:
   explicit ByteTiles(const GemmPlan& plan)
       : plan_(plan),
         dtype_(*plan.narrow[1]),
         functions_(functions_of(dtype_)),
-        part_(byte_format(dtype_).part),
+        on_unit_(amx::available() && plan.m >= amx::panel_lines && suits_unit(byte_format(dtype_))),
+        format_(byte_format(dtype_)),
+        origin_(on_unit_ ? std::exchange(format_.origin, 0) : 0),
         column_bytes_(bytes_of(dtype_, plan.n_strides[1])),
-        rows_(plan.k, byte_format(dtype_), byte_format(dtype_).part),
+        rows_(plan.k, format_, format_.part),
         panels_(ceiling(plan.n, panel_columns)),
-        bands_(ceiling(plan.m, tile_rows)) {
+        band_rows_(on_unit_ ? amx::panel_lines : tile_rows),
+        bands_(ceiling(plan.m, band_rows_)) {
     // If there are fewer panels than tasks for the threads, several tasks pack the same panel.
     constexpr std::int64_t tasks_a_thread = 3, least_bands = 4;
     const std::int64_t tasks = plan.threads == 1 ? 1 : tasks_a_thread * plan.threads;
@@ -172,49 +190,76 @@ class ByteTiles {
 
   void run(const std::byte* x, const std::byte* blocks, float* c, std::byte* scratch) const {
     const auto some = [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
-      const Panel panel(scratch + static_cast<std::size_t>(worker) * panel_bytes(), plan_.k, part_);
+      std::optional<amx::Ready> ready;
+      if (on_unit_) ready.emplace(amx::part_terms);
+      const Panel panel(scratch + static_cast<std::size_t>(worker) * panel_bytes(), plan_.k, format_.part);
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t column = task / groups_ * panel_columns, band = task % groups_ * group_bands_;
         if (task == begin || task % groups_ == 0) pack(blocks, column, panel);
         for (std::int64_t i = band; i < std::min(bands_, band + group_bands_); ++i)
-          multiply(x, panel, i * tile_rows, column, c);
+          multiply(x, panel, i * band_rows_, column, c);
       }
     };
     parallel_pieces(plan_.threads, panels_ * groups_, 1, some);
   }
 
  private:
-  std::size_t panel_bytes() const { return Panel::size(plan_.k, part_); }
+  /// Scaling the sums of more or shorter parts, which is no work of the unit, takes most of the time.
+  static bool suits_unit(const ByteFormat& format) { return format.part == amx::part_terms && !format.has_minima; }
+  std::size_t panel_bytes() const { return Panel::size(plan_.k, format_.part); }
 
   void pack(const std::byte* blocks, std::int64_t first, const Panel& panel) const {
     for (std::int64_t at = 0; at < panel_columns; at += 8) {
-      const std::byte* columns[8];  // the last column again, if there are no more
-      for (std::int64_t j = 0; j < 8; ++j) columns[j] = blocks + std::min(first + at + j, plan_.n - 1) * column_bytes_;
-      functions_.pack(columns, plan_.k / block_of(dtype_), at, panel);
+      EightColumns some{{}, plan_.k / block_of(dtype_), at, 8 * column_bytes_, static_cast<std::uint8_t>(origin_)};
+      for (std::int64_t j = 0; j < 8; ++j)  // the last column again, if there are no more
+        some.columns[j] = blocks + std::min(first + at + j, plan_.n - 1) * column_bytes_;
+      functions_.pack(some, panel);
     }
   }
 
+  /// Computes the rows of a band, of which the first is `row`.
   void multiply(const std::byte* x, const Panel& panel, std::int64_t row, std::int64_t column, float* c) const {
-    ByteRow rows[tile_rows];  // the last row again, if there are no more
-    for (std::int64_t i = 0; i < tile_rows; ++i) rows[i] = rows_.row(x, std::min(row + i, plan_.m - 1));
-    alignas(64) float sums[tile_rows * panel_columns] = {};
-    functions_.multiply(panel, rows, plan_.k / part_, sums);
-    const std::int64_t height = std::min<std::int64_t>(tile_rows, plan_.m - row);
+    alignas(64) float sums[amx::panel_lines * panel_columns] = {};
+    const std::int64_t first = std::min(row, plan_.m - band_rows_);  // the last band has earlier rows, too
+    const float* from = sums + (row - first) * panel_columns;
+    if (on_unit_)
+      multiply_on_unit(rows_.row(x, first), panel, sums);
+    else
+      functions_.multiply(panel, rows_.row(x, first), static_cast<std::int64_t>(rows_.bytes_of_row()),
+                          plan_.k / format_.part, sums);
+    const std::int64_t height = std::min(band_rows_, plan_.m - row);
     const std::int64_t width = std::min(panel_columns, plan_.n - column);
-    for (std::int64_t i = 0; i < height; ++i)
-      for (std::int64_t j = 0; j < width; ++j) {
-        float& to = c[(row + i) * plan_.m_strides[2] + (column + j) * plan_.n_strides[2]];
-        const float sum = sums[i * panel_columns + j];
-        to = plan_.accumulate ? to + sum : sum;
-      }
+    for (std::int64_t i = 0; i < height; ++i, from += panel_columns)
+      put(from, width, c + (row + i) * plan_.m_strides[2] + column * plan_.n_strides[2]);
+  }
+
+  /// Writes the sums of a row, or adds them.
+  void put(const float* sums, std::int64_t width, float* to) const {
+    const std::int64_t apart = plan_.n_strides[2];
+    if (apart == 1 && !plan_.accumulate) {
+      std::copy_n(sums, width, to);
+      return;
+    }
+    for (std::int64_t j = 0; j < width; ++j, to += apart) *to = plan_.accumulate ? *to + sums[j] : sums[j];
+  }
+
+  void multiply_on_unit(const ByteRow& first, const Panel& panel, float* sums) const {
+    for (std::int64_t at = 0; at < panel_columns; at += amx::panel_lines)
+      amx::multiply_bytes(
+          {plan_.k / format_.part, first.bytes, first.scales, static_cast<std::int64_t>(rows_.bytes_of_row()),
+           panel.bytes + 4 * at, panel.scales + at, panel_columns},
+          sums + at, panel_columns);
   }
 
   GemmPlan plan_;
   Dtype dtype_;
   TileFunctions functions_;
-  std::int64_t part_, column_bytes_;
+  bool on_unit_;
+  ByteFormat format_;
+  int origin_;  ///< What packed bytes lose, because the unit multiplies bytes with signs.
+  std::int64_t column_bytes_;
   ByteRows rows_;
-  std::int64_t panels_, bands_, groups_, group_bands_;
+  std::int64_t panels_, band_rows_, bands_, groups_, group_bands_;
 };
 }  // namespace
 
