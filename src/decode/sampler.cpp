@@ -143,6 +143,7 @@ const std::vector<Sampler::Candidate>& Sampler::weigh(const T* logits, std::int6
     }
   } else {
     take_all(logits, classes);
+    return candidates_;  // in order, and many
   }
   std::ranges::sort(candidates_, before);
   return candidates_;
@@ -150,21 +151,57 @@ const std::vector<Sampler::Candidate>& Sampler::weigh(const T* logits, std::int6
 template const std::vector<Sampler::Candidate>& Sampler::weigh(const float*, std::int64_t);
 template const std::vector<Sampler::Candidate>& Sampler::weigh(const double*, std::int64_t);
 
-std::int32_t Sampler::draw(const ArrayView& logits, std::uint64_t draw, std::uint64_t stream) {
-  const std::int64_t classes = count_of(logits.shape());
-  if (logits.dtype() == Dtype::float64)
-    weigh(logits.as<double>(), classes);
-  else
-    weigh(logits.as<float>(), classes);
-  constexpr std::uint64_t parts = std::uint64_t{1} << 53;
-  const auto drawn = draw_below(parts, sampling_.seed, sampling_stream, draw + (stream << 32));
-  const double point = static_cast<double>(drawn) / static_cast<double>(parts) * sum_of_weights();
+/// Draws from all tokens without collecting them, because there may be more than a hundred thousand. `share` is in [0,
+/// 1).
+template <class T>
+std::int32_t Sampler::draw_from_all(const T* logits, std::int64_t classes, double share) {
+  look_at(logits, classes);
+  T weights[block_logits];
+  const auto weigh_block = [&](std::int64_t first) {
+    const std::int64_t count = std::min(block_logits, classes - first);
+    kernels().of<T>().weights_of(logits + first, count, static_cast<T>(top_), divisor<T>(sampling_.temperature),
+                                 weights);
+    return count;
+  };
+  double sum = 0;
+  sums_.clear();  // up to the end of each block
+  for (std::int64_t first = 0; first < classes; first += block_logits) {
+    const std::int64_t count = weigh_block(first);
+    for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(weights[i]);
+    sums_.push_back(sum);
+  }
+  const double point = share * sum;
+  if (const auto end = std::ranges::upper_bound(sums_, point); end != sums_.end()) {
+    const std::int64_t first = (end - sums_.begin()) * block_logits;
+    double below = end == sums_.begin() ? 0 : *(end - 1);
+    weigh_block(first);
+    for (std::int64_t i = 0;; ++i)
+      if (below += static_cast<double>(weights[i]); point < below) return static_cast<std::int32_t>(first + i);
+  }
+  return weigh(logits, classes).back().token;  // because of rounding, `point` is the sum
+}
+
+template <class T>
+std::int32_t Sampler::draw(const T* logits, std::int64_t classes, double share) {
+  const bool few = sampling_.temperature == 0 || (sampling_.top_k > 0 && sampling_.top_k < classes);
+  if (!few && sampling_.top_p == 1) return draw_from_all(logits, classes, share);
+  weigh(logits, classes);
+  const double point = share * sum_of_weights();
   double below = 0;
   for (const Candidate& candidate : candidates_) {
     below += candidate.weight;
     if (point < below) return candidate.token;
   }
   return candidates_.back().token;  // because of rounding, the sum is slightly smaller than `point`
+}
+
+std::int32_t Sampler::draw(const ArrayView& logits, std::uint64_t draw, std::uint64_t stream) {
+  const std::int64_t classes = count_of(logits.shape());
+  constexpr std::uint64_t parts = std::uint64_t{1} << 53;
+  const auto drawn = draw_below(parts, sampling_.seed, sampling_stream, draw + (stream << 32));
+  const double share = static_cast<double>(drawn) / static_cast<double>(parts);
+  return logits.dtype() == Dtype::float64 ? this->draw(logits.as<double>(), classes, share)
+                                          : this->draw(logits.as<float>(), classes, share);
 }
 
 }  // namespace xtape::decode

@@ -52,6 +52,10 @@ class Sampler {
   template <class T>
   void look_at(const T* logits, std::int64_t classes);
   template <class T>
+  std::int32_t draw(const T* logits, std::int64_t classes, double share);
+  template <class T>
+  std::int32_t draw_from_all(const T* logits, std::int64_t classes, double share);
+  template <class T>
   void take_all(const T* logits, std::int64_t classes);
   template <class T>
   void take_best(const T* logits, std::int64_t classes, std::int64_t count);
@@ -65,6 +69,7 @@ class Sampler {
   double top_ = 0;               // the largest logit
   std::vector<double> maxima_;   // the maxima of blocks of logits
   std::vector<double> ordered_;  // the maxima, partly sorted
+  std::vector<double> sums_;     // of the weights up to the end of each block
   std::vector<Candidate> candidates_;
 };
 

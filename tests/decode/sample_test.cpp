@@ -7,6 +7,7 @@
 #include <random>
 #include <tuple>
 
+#include "base/arrays/order.hpp"
 #include "decode/sampler.hpp"
 #include "folders.hpp"
 #include "xtape/decode.hpp"
@@ -121,6 +122,32 @@ TEST_CASE("of very many tokens the same are left as by sorting all, with the sam
       worst = std::max(worst, std::abs(candidate.weight / sum - expected[static_cast<std::size_t>(candidate.token)]));
     CHECK(worst < 1e-6);
   }
+}
+
+TEST_CASE("a draw from all tokens is the first at which the sum of weights passes a share that is drawn") {
+  std::mt19937 random(8);
+  std::normal_distribution<float> normal;
+  for (const std::int64_t classes : {1, 63, 64, 65, 200, 1000})
+    for (const double temperature : {0.1, 1.0, 30.0}) {
+      std::vector<float> many(static_cast<std::size_t>(classes));
+      for (float& each : many)
+        each = random() % 5 == 0 && classes > 1 ? -std::numeric_limits<float>::infinity() : 4 * normal(random);
+      const ArrayView view(many.data(), Dtype::float32, Layout::dense({classes}));
+      decode::Sampler sampler({.temperature = temperature, .seed = 9});
+      bool equal = true;
+      for (std::uint64_t i = 0; i < 300; ++i) {
+        constexpr std::uint64_t parts = std::uint64_t{1} << 53;
+        const double share = static_cast<double>(draw_below(parts, 9, 5, i)) / static_cast<double>(parts);
+        const auto& candidates = sampler.weigh(many.data(), classes);
+        double sum = 0, below = 0;
+        for (const auto& candidate : candidates) sum += candidate.weight;
+        auto at = candidates.begin();
+        while ((below += at->weight) <= share * sum) ++at;
+        const std::int32_t expected = at->token;
+        equal = equal && sampler.draw(view, i) == expected;
+      }
+      CHECK(equal);
+    }
 }
 
 TEST_CASE("streams of one seed draw apart") {
