@@ -162,6 +162,10 @@ void multiply_columns(const ByteColumns& p, int first_row, int count) {
   ByteRow x[rows];  // the last rows again, if there are no more
   for (int i = 0; i < rows; ++i) x[i] = p.rows[static_cast<std::size_t>(first_row + std::min(i, count - 1))];
   const std::int64_t blocks = p.terms / block_numbers<B>, units = ceiling(p.terms, unit_numbers<B>);
+  // Whole columns, and at least what a core reads while memory answers.
+  constexpr std::int64_t least_ahead = 4096;
+  const std::int64_t together = std::max<std::int64_t>(1, columns * p.w_column);
+  const std::int64_t ahead = ceiling(least_ahead, together) * together;
   for (std::int64_t first = 0; first < p.columns; first += columns) {
     const B* w[columns];
     for (int j = 0; j < columns; ++j)
@@ -175,8 +179,7 @@ void multiply_columns(const ByteColumns& p, int first_row, int count) {
                              bytes = unit_numbers<B> / block_numbers<B> * static_cast<std::int64_t>(sizeof(B));
 #pragma GCC unroll 4
       for (int j = 0; j < columns; ++j) {
-        for (std::int64_t byte = 0; byte < bytes; byte += cache_line)
-          will_read(w[j], columns * p.w_column + u * bytes + byte);
+        for (std::int64_t byte = 0; byte < bytes; byte += cache_line) will_read(w[j], ahead + u * bytes + byte);
         add_unit<B, rows>(Unit<B>(w[j], u, blocks), u, x, sums[j], less[j]);
       }
     }
