@@ -45,19 +45,19 @@ Json curves_of(const std::vector<train::Measured>& lines) {
   return json;
 }
 
-/// The statistics of modules by kind: {"largest": {"modules": …, "rows": [a number for each time]}}. At most 200 times,
-/// evenly spaced.
-Json statistics_of(const std::vector<train::Measured>& lines) {
+/// The numbers of modules or values by kind: {"largest": {"h.0": [a number for each time]}}. At most 200 times, evenly
+/// spaced.
+Json numbers_of(const std::vector<train::Measured>& lines, train::Measured::Groups train::Measured::*of) {
   constexpr std::size_t most = 200;
   std::vector<const train::Measured*> measured;
   for (const train::Measured& line : lines)
-    if (!line.statistics.empty()) measured.push_back(&line);
+    if (!(line.*of).empty()) measured.push_back(&line);
   Json steps = Json::array(), kinds = Json::object();
   const std::size_t count = std::min(most, measured.size());
   for (std::size_t i = 0; i < count; ++i) {
     const train::Measured& line = *measured[count == 1 ? 0 : i * (measured.size() - 1) / (count - 1)];
     steps.push_back(line.step);
-    for (const auto& [module, numbers] : line.statistics)
+    for (const auto& [module, numbers] : line.*of)
       for (const auto& [key, value] : numbers) {
         Json& row = kinds[key][module];
         while (row.size() < i) row.push_back(nullptr);
@@ -93,7 +93,8 @@ Json run_of(const std::string& directory) {
   Json run = {{"name", directory},
               {"recipe", text.root()},
               {"curves", curves_of(lines)},
-              {"statistics", statistics_of(lines)},
+              {"statistics", numbers_of(lines, &train::Measured::statistics)},
+              {"watched", numbers_of(lines, &train::Measured::watched)},
               {"samples", samples_of(path_in(directory, train::samples_file))}};
   if (!lines.empty()) {
     const train::BestEvaluation best = train::best_evaluation(directory, lines);

@@ -90,6 +90,7 @@ expect 0 "^0 of [0-9]+ outputs are not finite$" "" replay overflow/failed_play
 expect 0 "watched: step 4 " "^update 3  loss.scores float32 \(4, 16, 16\): -?[0-9.e-]+ … [0-9.e-]+$" \
   train evaluated_recipe.json --out watched --set definition=mended.json --set steps=4 --watch loss.scores --watch query --watch-every 2
 holds "every second update" [ "$(grep -c "loss.scores" err)" = 2 -a "$(grep -c "^update [13]  query float32" err)" = 2 ]
+holds "the metrics have them" [ "$(grep -c '"watched":{"loss.scores":{"least":-*[0-9.e-]*,"largest":[0-9.e-]*,"not_finite":0}' watched/metrics.jsonl)" = 2 ]
 expect 2 "" "computes no 'loss.score'; did you mean 'loss.scores'" \
   train evaluated_recipe.json --out unwatched --set definition=mended.json --watch loss.score
 expect 2 "" "^xtape: --watch: the text is not UTF-8 at byte 1" train evaluated_recipe.json --out unwatched --watch $'l\xff'

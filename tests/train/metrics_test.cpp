@@ -23,9 +23,15 @@ TEST_CASE("metrics are read back as they were written") {
     evaluation.perplexity = INFINITY;
     evaluation.bleu = 31;
     metrics.add(evaluation);
+    Range range;
+    range.min = -2;
+    range.max = 1.5;
+    range.count = 4;
+    range.nans = range.negative_infinities = 1;
+    metrics.add(3, std::vector<WatchedValue>{{"h.scores", "float32 (4)", range}});
   }
   const std::vector<train::Measured> lines = train::read_metrics(path);
-  REQUIRE(lines.size() == 3);
+  REQUIRE(lines.size() == 4);
   CHECK(lines[0].step == 1);
   CHECK(*lines[0].find("loss") == 2.5);
   CHECK(*lines[0].find("tokens_per_s") == 80);
@@ -35,6 +41,10 @@ TEST_CASE("metrics are read back as they were written") {
   CHECK(*lines[2].find("validation_loss") == 2.25);
   CHECK(*lines[2].find("bleu") == 31);
   CHECK(lines[2].find("perplexity") == nullptr);  // it was not finite
+  CHECK(lines[3].step == 3);
+  CHECK(lines[3].numbers.empty());
+  CHECK(lines[3].watched ==
+        train::Measured::Groups{{"h.scores", {{"least", -2}, {"largest", 1.5}, {"not_finite", 2}}}});
 }
 
 TEST_CASE("only the last line of a metrics file may be cut off") {

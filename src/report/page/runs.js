@@ -43,7 +43,7 @@ export class RunsView {
         this.shared.log = event.target.checked;
         redraw();
       } }), "log scale"),
-      el("span", {}, "Drag to zoom, double-click for all. Dashed: evaluations."));
+      el("span", {}, "Drag to zoom, double-click for all. Dashed: evaluations; of watched values the least."));
   }
 
   showCharts() {
@@ -61,7 +61,8 @@ export class RunsView {
         charts.set(chartOf(key), [...(charts.get(chartOf(key)) ?? []), curve]);
       }
     });
-    const place = key => (chartOrder.includes(key) ? chartOrder.indexOf(key) : 99);
+    this.addWatched(charts);
+    const place = key => (chartOrder.includes(key) ? chartOrder.indexOf(key) : key.startsWith("Watched: ") ? 0.5 : 99);
     this.grid.replaceChildren(...[...charts.keys()].sort((a, b) => place(a) - place(b)).map(key => {
       const host = el("div", { class: "stage" }), last = charts.get(key)[0];
       const card = el("div", { class: "card" },
@@ -72,6 +73,21 @@ export class RunsView {
       return card;
     }));
     if (charts.size === 0) this.grid.replaceChildren(el("p", { class: "dim" }, "No update has been recorded yet."));
+  }
+
+  /// A chart for each watched value: its least and its largest number, beside the loss.
+  addWatched(charts) {
+    this.runs.forEach((run, i) => {
+      const { steps, kinds } = run.watched;
+      if (this.off.has(i)) return;
+      for (const kind of ["least", "largest"]) for (const [name, values] of Object.entries(kinds[kind] ?? {})) {
+        const bad = kinds.not_finite?.[name]?.filter(count => count > 0).length ?? 0;
+        const key = `Watched: ${name}` + (bad > 0 ? `, not finite at ${bad} times` : "");
+        const curve = { name: (this.runs.length > 1 ? run.name + " " : "") + kind, colour: () => seriesColour(i), steps,
+          values, dashed: kind === "least", exact: true };
+        charts.set(key, [...(charts.get(key) ?? []), curve]);
+      }
+    });
   }
 
   /// What differs between the recipes of the runs.

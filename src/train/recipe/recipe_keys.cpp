@@ -285,7 +285,7 @@ const Keys<Recipe> recipe_keys = {
       {"statistics_every", in_fit(&Trainer::FitOptions::statistics_every),
        "updates between statistics of all modules; 0: none; `--statistics` sets 100"},
       {"watch", in_fit(&Trainer::FitOptions::watch),
-       "values whose ranges the training prints, such as `h.3.attn.scores`; short: `--watch NAME`"},
+       "values whose ranges the training prints and records, such as `h.3.attn.scores`; short: `--watch NAME`"},
       {"watch_every", in_fit(&Trainer::FitOptions::watch_every),
        "updates between the prints of `watch`; short: `--watch-every N`", Range{.low = 1}},
       {"samples", "section", "", "what the model makes at times of the training, in `samples.jsonl`", read_samples},

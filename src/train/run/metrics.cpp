@@ -15,6 +15,7 @@ namespace xtape::train {
 
 namespace {
 constexpr const char* statistics_key = "statistics";
+constexpr const char* watched_key = "watched";
 constexpr const char* evaluation_key = "validation_loss";
 
 /// Returns the measurement of a line, or null if the line is not a measurement.
@@ -25,6 +26,17 @@ Json measurement(const std::string& line) {
   } catch (const FileError&) {  // the line was cut off by a crash or is still being written
   }
   return nullptr;
+}
+Measured::Groups groups_of(const Json& json, const char* key) {
+  Measured::Groups groups;
+  if (!json.contains(key) || !json[key].is_object()) return groups;
+  for (const auto& [name, numbers] : json[key].items()) {
+    auto& of_name = groups.emplace_back(name, std::vector<std::pair<std::string, double>>()).second;
+    if (!numbers.is_object()) continue;
+    for (const auto& [each, value] : numbers.items())
+      of_name.emplace_back(each, value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
+  }
+  return groups;
 }
 }  // namespace
 
@@ -49,13 +61,8 @@ std::vector<Measured> read_metrics(const std::string& path) {
     one.step = json["step"];
     for (const auto& [key, value] : json.items())
       if (key != "step" && value.is_number()) one.numbers.emplace_back(key, value.get<double>());
-    if (!json.contains(statistics_key) || !json[statistics_key].is_object()) continue;
-    for (const auto& [module, numbers] : json[statistics_key].items()) {
-      auto& of_module = one.statistics.emplace_back(module, std::vector<std::pair<std::string, double>>()).second;
-      if (!numbers.is_object()) continue;
-      for (const auto& [key, value] : numbers.items())
-        of_module.emplace_back(key, value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
-    }
+    one.statistics = groups_of(json, statistics_key);
+    one.watched = groups_of(json, watched_key);
   }
   return measured;
 }
@@ -156,6 +163,13 @@ void Metrics::add(std::int64_t step, const std::vector<ModuleStatistics>& statis
     add("masked_rows", each.masked_rows);
   }
   write(Json{{"step", step}, {statistics_key, modules}}.dump());
+}
+
+void Metrics::add(std::int64_t step, const std::vector<WatchedValue>& values) {
+  Json watched = Json::object();
+  for (const auto& [name, type, range] : values)
+    watched[name] = {{"least", range.min}, {"largest", range.max}, {"not_finite", range.count - range.finite()}};
+  write(Json{{"step", step}, {watched_key, watched}}.dump());
 }
 
 }  // namespace xtape::train

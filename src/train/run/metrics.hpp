@@ -1,4 +1,5 @@
-/// The file metrics.jsonl. Each line is a JSON object about an update, an evaluation, or statistics of modules.
+/// The file metrics.jsonl. Each line is a JSON object about an update, an evaluation, statistics of modules, or
+/// watched values.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,10 @@ struct Measured {
   /// The numbers with their keys. Values that were not finite are left out.
   std::vector<std::pair<std::string, double>> numbers;
   const double* find(const std::string& key) const;  ///< Returns null if there is no number with this key.
-  /// For a line of statistics: for each module, the numbers by key. NaN stands for a number that was not finite.
-  std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> statistics;
+  /// For each module or value, the numbers by key. NaN stands for a number that was not finite.
+  using Groups = std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>>;
+  Groups statistics;  ///< Of a line of statistics.
+  Groups watched;     ///< Of a line of watched values.
 };
 
 /// Returns the lines of a metrics file. Ignores an incomplete last line, which may exist while a run is trained. Throws
@@ -60,6 +63,7 @@ class Metrics {
   void add(const StepReport& report);
   void add(const Evaluation& evaluation);
   void add(std::int64_t step, const std::vector<ModuleStatistics>& statistics);
+  void add(std::int64_t step, const std::vector<WatchedValue>& values);
   void flush() { file_.flush(); }  ///< Waits until all lines are on the disk.
 
  private:

@@ -160,6 +160,10 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (lines) lines->metrics.add(step, statistics);
     if (callbacks.statistics) callbacks.statistics(step, statistics);
   };
+  own.watched = [&](std::int64_t step, const std::vector<WatchedValue>& values) {
+    if (lines) lines->metrics.add(step, values);
+    if (callbacks.watched) callbacks.watched(step, values);
+  };
   const auto sample = [&](std::int64_t step) {
     if (d.recipe.samples.prompts.empty() && d.recipe.samples.function.empty()) return;
     const bool limited = d.recipe.trainer.memory > 0;
