@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,22 @@
 
 namespace xtape {
 
+/// A matrix of derivatives whose sparsity a report shows.
+enum class Sparsity : std::uint8_t { none, jacobian, hessian };
+
 /// What a report shows of a play besides its graph.
 struct PlayViews {
   bool plan = true;    ///< The plan with RecordedPlay::options: steps, buffers, fusions.
   bool curve = false;  ///< The memory and time of all plans (memory_curve).
   std::vector<std::size_t> limits =
-      {};                  ///< Further plans, which need at most these bytes each. See PlayerOptions::memory.
-  std::int64_t plays = 0;  ///< The plays to measure, after one to warm up. 0: the times of steps are predicted.
-  bool values = false;     ///< The range, a histogram and a small picture of every value of the play.
-  bool errors = false;     ///< The rounding errors of all values (shadow).
+      {};  ///< Further plans, which need at most these bytes each. See PlayerOptions::memory.
+  /// The plays to measure, after one to warm up and before one that shows what each thread does. 0: the times of steps
+  /// are predicted.
+  std::int64_t plays = 0;
+  bool values = false;  ///< The range, a histogram and a small picture of every value of the play.
+  bool errors = false;  ///< The rounding errors of all values (shadow).
+  /// The sparsity of the first output's derivatives with respect to each input of floats.
+  Sparsity sparsity = Sparsity::none;
   /// Names of outputs, if the play has them. Other outputs have no names.
   NamedVars outputs = {};
 };

@@ -8,6 +8,7 @@
 
 #include "base/json/json_text.hpp"
 #include "xtape/report.hpp"
+#include "xtape/trace.hpp"
 
 namespace xtape::report_data {
 
@@ -54,14 +55,23 @@ Json plan_of(const Plan& plan, std::size_t limit, Strings& strings, Sites& sites
 Json curve_of(const RecordedPlay& play);
 Json values_of(const RecordedPlay& play, Strings& strings);
 Json errors_of(const RecordedPlay& play, Strings& strings);
+/// What each thread does in the recorded play: the events of steps by columns, with times in tenths of microseconds.
+Json trace_of(const Trace& trace);
+/// Throws Error if the play has no input of floats. Errors of jacobian_sparsity and hessian_sparsity propagate.
+Json sparsity_of(const RecordedPlay& play, Sparsity of);
 Json failure_of(const Capsule& capsule);
 Json attention_of(const std::string& name, const Attention& attention);
 Json run_of(const std::string& directory);
 
 /// A number as JSON, with 7 digits. Numbers that are not finite become null, as in metrics.jsonl.
 Json short_number(double number);
-/// A range, a histogram and a small picture of an array.
-Json picture_of(const ArrayView& array);
+/// The most pixels in the pictures of one array, and about the most in those of all values of a play.
+inline constexpr std::int64_t image_pixels = 1 << 16, all_pixels = 1 << 23;
+/// The last two axes of an array as images of at most 32 × 64 pixels, for as many places of the axes before as `most`
+/// pixels allow, but at least one.
+Json image_of(const ArrayView& array, const Range& range, std::int64_t most);
+/// A range, a histogram and small pictures of an array.
+Json picture_of(const ArrayView& array, std::int64_t most = image_pixels);
 
 /// Returns the page: the files of src/report/page, which are compiled into the library, with `texts` in place of the
 /// words {{title}}, {{nonce}}, {{data}}.

@@ -10,39 +10,11 @@
 
 namespace xtape::report_data {
 
-namespace {
-/// The element at (row, column) of the first matrix of an array, whose last axes are the matrix.
-struct Matrix {
-  std::int64_t rows, columns;
-  explicit Matrix(const Shape& shape)
-      : rows(shape.size() < 2 ? 1 : shape[shape.size() - 2]), columns(shape.empty() ? 1 : shape.back()) {}
-};
-
-/// Returns a picture of the first matrix of at most `high` × `wide` elements, evenly spaced: a byte for each, from 0
-/// for `low` to 254 for `high`, and 255 for numbers that are not finite.
-template <class T>
-Json thumbnail(const T* elements, const Shape& shape, double low, double high) {
-  constexpr std::int64_t most_rows = 32, most_columns = 64;
-  const Matrix whole(shape);
-  const std::int64_t rows = std::min(most_rows, whole.rows), columns = std::min(most_columns, whole.columns);
-  std::string bytes;
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t column = 0; column < columns; ++column) {
-      const std::int64_t at = row * whole.rows / rows * whole.columns + column * whole.columns / columns;
-      const auto value = static_cast<double>(elements[at]);
-      const double scaled = high > low ? (value - low) / (high - low) : 0.5;
-      bytes += static_cast<char>(std::isfinite(value) ? static_cast<unsigned char>(std::lround(254 * scaled)) : 255);
-    }
-  return {{"rows", rows}, {"columns", columns}, {"pixels", to_base64(bytes)}};
-}
-}  // namespace
-
-Json picture_of(const ArrayView& array) {
+Json picture_of(const ArrayView& array, std::int64_t most) {
   constexpr std::int64_t bins = 40;
   const Range range = range_of(array);
   std::vector<std::int64_t> counts(bins, 0);
   double sum = 0, squares = 0;
-  Json image;
   visit_elements(array, [&](const auto* elements) {
     for (std::int64_t i = 0; i < range.count; ++i) {
       const auto value = static_cast<double>(elements[i]);
@@ -52,7 +24,6 @@ Json picture_of(const ArrayView& array) {
       const double place = range.max > range.min ? (value - range.min) / (range.max - range.min) : 0.5;
       ++counts[static_cast<std::size_t>(std::clamp<double>(place * bins, 0, bins - 1))];
     }
-    if (range.count > 0) image = thumbnail(elements, array.shape(), range.min, range.max);
   });
   const auto finite = static_cast<double>(std::max<std::int64_t>(1, range.finite()));
   return {{"min", short_number(range.min)},
@@ -64,19 +35,20 @@ Json picture_of(const ArrayView& array) {
           {"nan", range.nans},
           {"inf", range.positive_infinities + range.negative_infinities},
           {"bins", counts},
-          {"image", image}};
+          {"image", image_of(array, range, most)}};
 }
 
 Json values_of(const RecordedPlay& play, Strings& strings) {
   constexpr std::size_t most = 4000;
   const NodeByNode nodes(play);
+  const auto share = static_cast<std::int64_t>(all_pixels / std::max<std::size_t>(1, nodes.program().tape.size()));
   Json values = Json::array();
   const auto add = [&](ValueId id, const Array& array) {
     if (values.size() >= most) return;
     values.push_back({{"node", strings.of(label_of(nodes.program(), id))},
                       {"output", id.output},
                       {"type", strings.of(to_string(ValueType{array.dtype(), array.shape()}))},
-                      {"of", picture_of(array)}});
+                      {"of", picture_of(array, std::min(share, image_pixels))}});
   };
   const Tape& tape = nodes.program().tape;
   for (std::size_t i = 0; i < tape.size(); ++i)

@@ -3,6 +3,8 @@
 
 #include <zlib.h>
 
+#include <memory>
+
 #include "base/files/durable.hpp"
 #include "base/files/encodings.hpp"
 #include "inspect/node_by_node.hpp"
@@ -48,6 +50,7 @@ Json planned(const RecordedPlay& play, std::size_t limit, std::int64_t plays, St
   PlayerOptions options = play.options;
   options.memory = limit;
   options.profile = plays > 0;
+  if (plays > 0) options.trace = std::make_shared<Trace>();
   const Executable executable = compile(play.tape, play.outputs, options);
   if (plays == 0) return report_data::plan_of(executable.plan(), limit, strings, sites);
   Player player(executable);
@@ -55,7 +58,12 @@ Json planned(const RecordedPlay& play, std::size_t limit, std::int64_t plays, St
   player.play(feeds, play.step);
   player.forget_seconds();
   for (std::int64_t i = 0; i < plays; ++i) player.play(feeds, play.step);
-  return report_data::plan_of(player.plan(), limit, strings, sites, player.seconds(), plays);
+  Json plan = report_data::plan_of(player.plan(), limit, strings, sites, player.seconds(), plays);
+  options.trace->set_on(true);
+  player.play(feeds, play.step);
+  options.trace->set_on(false);
+  plan["trace"] = report_data::trace_of(*options.trace);
+  return plan;
 }
 }  // namespace
 
@@ -69,6 +77,7 @@ void Report::add(const std::string& name, const RecordedPlay& play, const PlayVi
     if (views.curve) json["curve"] = report_data::curve_of(play);
     if (views.values) json["values"] = report_data::values_of(play, strings);
     if (views.errors) json["errors"] = report_data::errors_of(play, strings);
+    if (views.sparsity != Sparsity::none) json["sparsity"] = report_data::sparsity_of(play, views.sparsity);
   });
 }
 

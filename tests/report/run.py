@@ -158,7 +158,7 @@ def check_browser():
     trained("fine", "--set", "steps=4", "--set", "evaluate_every=2", "--set", "statistics_every=1", "--set", 'samples={"prompts": ["the "], "tokens": 4}')
     trained("failed", "--set", "steps=4", "--set", "schedule.rate=1e18", code=1)
     play("report", "fine", "--values", "--errors", "--plays", "1", "--source", "the rain", "--out", "fine.html")
-    found = opens("a run", "fine.html", ["runs", "graph", "memory", "time", "values", "attention"], 400)
+    found = opens("a run", "fine.html", ["runs", "graph", "memory", "time", "threads", "values", "attention"], 400)
     holds("a run: its curves and samples are there", all(word in found["views"]["runs"]["text"] for word in ("Loss", "Gradient norm", "Samples of", "Statistics")))
     holds("a run: time is measured", "1 measured" in found["views"]["time"]["text"])
     play("report", "failed", "--out", "failed.html")

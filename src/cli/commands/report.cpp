@@ -24,6 +24,7 @@ struct ReportArguments {
   std::string out = "report.html", title, function, source;
   std::optional<std::string> target;
   std::vector<std::string> limits;
+  std::string sparsity;
   std::int64_t plays = 0;
   bool values = false, errors = false, watch = false;
 };
@@ -41,6 +42,8 @@ PlayViews views_of(const ReportArguments& arguments) {
   views.plays = arguments.plays;
   views.values = arguments.values;
   views.errors = arguments.errors;
+  if (!arguments.sparsity.empty())
+    views.sparsity = arguments.sparsity == "hessian" ? Sparsity::hessian : Sparsity::jacobian;
   return views;
 }
 
@@ -238,6 +241,9 @@ void add_report(CLI::App& program) {
   add_option(command, "--plays", arguments.plays, "Measure the time of steps in this many plays", not_negative);
   command.add_flag("--values", arguments.values, "Play, and show the range and a histogram of every value");
   command.add_flag("--errors", arguments.errors, "Play, and show the rounding errors of all values");
+  add_option(command, "--sparsity", arguments.sparsity,
+             "Show the sparsity of the first output's jacobian or hessian, for each input of floats")
+      ->check(CLI::IsMember({"jacobian", "hessian"}));
   add_option(command, "--memory", arguments.limits,
              "Also show the plan that takes at most this, such as 300MiB; repeatable", one_value)
       ->type_name("SIZE");

@@ -3,13 +3,13 @@ import { bytesOf, choice, el, percent, shown } from "./dom.js";
 import { Stage, colour, fitted, shade, shadeText } from "./stage.js";
 import { state } from "./state.js";
 
-/// Draws a matrix of bytes, one pixel for each element. 255 can stand for numbers that are not finite.
-export function pixels(canvas, bytes, rows, columns, { offset = 0, most = 255, hole = -1 } = {}) {
+/// Draws a matrix of bytes, a pixel for each. `hole` stands for numbers that are not finite, `empty` for no number.
+export function pixels(canvas, bytes, rows, columns, { offset = 0, most = 255, hole = -1, empty = -1 } = {}) {
   Object.assign(canvas, { width: columns, height: rows });
   const image = new ImageData(columns, rows);
   for (let i = 0; i < rows * columns; ++i) {
     const byte = bytes[offset + i], rgb = byte === hole ? [213, 94, 0] : shade(byte / most);
-    image.data.set([...rgb, 255], 4 * i);
+    image.data.set([...rgb, byte === empty ? 0 : 255], 4 * i);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }

@@ -92,7 +92,7 @@ export class Chart {
     this.drawAxes(context, x, y, width, height);
     context.save();
     context.beginPath();
-    context.rect(frame.left, 0, width - frame.left - frame.right, height - frame.bottom);
+    context.rect(frame.left, 0, width - frame.left, height - frame.bottom);
     context.clip();
     for (const curve of this.curves) {
       const noisy = shared.weight > 0 && !curve.points && !curve.exact && curve.values.length > 20;

@@ -15,7 +15,7 @@ export class Play {
   constructor(raw, strings) {
     const { graph } = raw;
     Object.assign(this, { name: raw.name, mode: graph.mode, loss: graph.loss, errors: raw.errors,
-        failure: raw.failure });
+        failure: raw.failure, sparsity: raw.sparsity });
     this.curve = raw.curve;
     this.count = graph.op.length;
     const text = index => strings[index];
@@ -87,7 +87,8 @@ export class Play {
 export class Plan {
   constructor(raw, play, text) {
     const { steps, buffers } = raw;
-    Object.assign(this, { limit: raw.limit, peak: raw.peak, arena: raw.arena, parts: raw.parts, plays: raw.plays });
+    Object.assign(this, { limit: raw.limit, peak: raw.peak, arena: raw.arena, parts: raw.parts, plays: raw.plays,
+        trace: raw.trace });
     this.count = steps.op.length;
     this.op = steps.op.map(text);
     this.site = steps.site;

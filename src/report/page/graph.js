@@ -22,8 +22,8 @@ const colourings = {
 };
 
 export class GraphView {
-  constructor(host) {
-    this.play = state.play;
+  constructor(host, play = state.play) {
+    this.play = play;
     this.colouring = this.play.errors.length > 0 ? "error" : "kind";
     this.played = false;
     this.play.bytesOf ??= new Float64Array(this.play.count);
@@ -34,9 +34,10 @@ export class GraphView {
     host.append(this.bar, place);
     this.remake();
     this.stage = new Stage(place, {
-      label: "Graph. Arrow keys move, + and - zoom, 0 shows everything. The list of modules is in the details.",
+      label: `Graph of ${shown(play.name)}. Arrow keys move, + and - zoom, 0 shows everything. ` +
+          "The list of modules is in the details.",
       uniform: true, readable: true, pad: 24,
-      bounds: () => ({ x: 0, y: 0, width: this.root.w, height: this.root.h }),
+      bounds: () => ({ x: 0, y: 0, width: this.root.w, height: this.root.h, top: this.root.items[0]?.ay }),
       draw: (context, stage) => this.draw(context, stage),
       hit: (x, y) => this.hit(this.root, x, y),
       tip: item => this.tipOf(item),
@@ -104,9 +105,13 @@ export class GraphView {
     return lines;
   }
 
+  /// The selection, in nodes of this play.
+  selected() {
+    return state.selection;
+  }
   /// Computes which items are selected, and the largest value of the colouring.
   mark() {
-    const { selection } = state;
+    const selection = this.selected();
     this.items = [];
     const walk = item => {
       this.items.push(item);
@@ -205,7 +210,8 @@ export class GraphView {
         item.ay + item.h < seen.top) return;
     const open = item.box?.open;
     if (open) {
-      if (item !== this.root && background) this.fillBox(context, item, colour("inside"), colour("line"), 10);
+      if (item !== this.root && background) this.fillBox(context, item,
+          { fill: colour("inside"), stroke: colour("line"), radius: 10, width: 1 });
       for (const each of item.items) this.drawBox(context, each, seen, stage, background);
       if (item !== this.root && !background && stage.ky * head > 6) this.drawHead(context, item);
       return;
@@ -213,14 +219,11 @@ export class GraphView {
     if (background) return;
     const faded = this.marked && !this.marked.has(item);
     context.globalAlpha = faded ? 0.35 : 1;
-    const kind = item.box ? "module" : classOf(this.play, item.node);
-    const value = this.total.get(item) ?? 0, coloured = colourings[this.colouring].of;
-    const strength = this.largest > 0 ? Math.sqrt(value / this.largest) : 0;
-    this.fillBox(context, item, coloured ? shadeText(strength) : colour(kind),
-        this.marked && !faded ? colour("mark") : colour(kind + "-edge"), 6, this.marked && !faded ? 2.5 : 1.2);
+    const { text = colour("text"), ...style } = this.styleOf(item);
+    this.fillBox(context, item, this.marked && !faded ? { ...style, stroke: colour("mark"), width: 2.5 } : style);
     if (item.box) this.stack(context, item);
     if (stage.ky * 12 > 4) {
-      context.fillStyle = coloured ? (strength > 0.55 ? "#10131a" : "#fff") : colour("text");
+      context.fillStyle = text;
       context.textAlign = "center";
       this.linesOf(item).forEach((line, i) => {
         context.font = i === 0 ? "600 12px system-ui, sans-serif" : "11px system-ui, sans-serif";
@@ -229,14 +232,23 @@ export class GraphView {
     }
     context.globalAlpha = 1;
   }
-  fillBox(context, item, fill, stroke, radius, width = 1) {
+  /// How a call or a closed box looks: fill, stroke and, if they are not the usual ones, text, radius, width, dash.
+  styleOf(item) {
+    const kind = item.box ? "module" : classOf(this.play, item.node), stroke = colour(kind + "-edge");
+    if (!colourings[this.colouring].of) return { fill: colour(kind), stroke };
+    const strength = this.largest > 0 ? Math.sqrt((this.total.get(item) ?? 0) / this.largest) : 0;
+    return { fill: shadeText(strength), stroke, text: strength > 0.55 ? "#10131a" : "#fff" };
+  }
+  fillBox(context, item, { fill, stroke, radius = 6, width = 1.2, dash = [] }) {
     context.beginPath();
     context.roundRect(item.ax, item.ay, item.w, item.h, radius);
     context.fillStyle = fill;
     context.fill();
     context.strokeStyle = stroke;
     context.lineWidth = width;
+    context.setLineDash(dash);
     context.stroke();
+    context.setLineDash([]);
   }
   /// A mark that a box can be opened.
   stack(context, item) {
@@ -300,9 +312,9 @@ export class GraphView {
 
   /// Shows a node that another view has selected.
   changed(what) {
-    const { selection } = state;
     if (what !== "selection") return;
     this.mark();
+    const selection = this.selected();
     if (selection?.reveal === undefined) return;
     const node = this.tree.reveal(selection.reveal);
     this.relayout();

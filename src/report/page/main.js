@@ -1,15 +1,18 @@
 // Starts the page: views and their tabs, search, keys, the theme, and the reload of a page that grows.
 import { AttentionView } from "./attention.js";
-import { byId, clickable, el, shown } from "./dom.js";
+import { CompareView } from "./compare.js";
+import { byId, clickable, el, shown, shownLines } from "./dom.js";
 import { readPage } from "./data.js";
 import { GraphView } from "./graph.js";
 import { MemoryView } from "./memory.js";
 import { showDetails, SourcePanel } from "./panels.js";
 import { RunsView } from "./runs.js";
+import { SparsityView } from "./sparsity.js";
 import { redrawAll } from "./stage.js";
 import { onChange, select, selectNode, state } from "./state.js";
+import { ThreadsView } from "./threads.js";
 import { TimeView } from "./time.js";
-import { CompareView, FailureView, ValuesView } from "./values.js";
+import { FailureView, ValuesView } from "./values.js";
 
 const views = [
   ["runs", "Run", RunsView, page => page.runs.length > 0],
@@ -17,11 +20,14 @@ const views = [
   ["graph", "Graph", GraphView, (page, play) => play],
   ["memory", "Memory", MemoryView, (page, play) => play?.plan],
   ["time", "Time", TimeView, (page, play) => play?.plan],
+  ["threads", "Threads", ThreadsView, (page, play) => play?.plan?.trace],
+  ["sparsity", "Sparsity", SparsityView, (page, play) => play?.sparsity],
   ["values", "Numbers", ValuesView, (page, play) => play?.values.size > 0],
   ["attention", "Attention", AttentionView, page => page.attention.length > 0],
   ["compare", "Compare", CompareView, page => page.plays.length === 2 && !page.plays.some(play => play.failure)],
 ];
-const made = new Map();  // views by play and name
+const ofPage = ["runs", "attention", "compare"];  // the others belong to a play
+const made = new Map();  // views by name and play
 let current = null, sourcePanel = null;
 
 const available = () => views.filter(([, , , has]) => has(state.page, state.play));
@@ -38,7 +44,7 @@ function open(key) {
   const found = available().find(([each]) => each === key) ?? available()[0];
   if (!found) return;
   state.view = found[0];
-  const name = found[0] + state.page.plays.indexOf(state.play);
+  const name = found[0] + (ofPage.includes(found[0]) ? "" : state.page.plays.indexOf(state.play));
   if (!made.has(name)) {
     const host = el("div", { style: { display: "contents" } });
     byId("view").replaceChildren(host);
@@ -143,7 +149,7 @@ async function start() {
   const page = (state.page = await readPage(byId("data").textContent));
   byId("title").textContent = document.title = shown(page.title);
   byId("title").title = shown(page.title);
-  byId("notes").replaceChildren(...page.notes.map(note => el("p", {}, shown(note))));
+  byId("notes").replaceChildren(...page.notes.map(note => el("p", {}, shownLines(note))));
   byId("play").hidden = page.plays.length < 2;
   byId("play").append(...page.plays.map((play, i) => el("option", { value: i }, shown(play.name))));
   byId("play").addEventListener("change", event => usePlay(Number(event.target.value)));
@@ -151,7 +157,8 @@ async function start() {
   byId("search").parentElement.hidden = page.plays.length === 0;
   sourcePanel = new SourcePanel(byId("source"));
   onChange(what => {
-    if (what === "plan") sourcePanel.use();
+    if (what === "plan" || what === "play") sourcePanel.use();
+    byId("play").value = state.page.plays.indexOf(state.play);
     current?.view.changed?.(what);
     refreshDetails();
   });

@@ -116,7 +116,7 @@ export class MemoryView {
         context.strokeRect(x, y, w, h);
       }
       if (h > 14 && w > 70 && on) {
-        context.fillStyle = "#fff";
+        context.fillStyle = colour("on-series");
         context.textAlign = "left";
         context.fillText(fitted(context, `${shown(buffer.label)}  ${bytesText(buffer.bytes)}`, w - 10),
             Math.max(x, edge.left) + 5, y + h / 2);
@@ -130,12 +130,12 @@ export class MemoryView {
       context.lineTo(stage.toX(step + 1), stage.toY(this.up(bytes)));
     });
     context.stroke();
-    this.drawMark(context, stage, plan.peakStep + 0.5, "peak", 9);
-    if (this.backward >= 0) this.drawMark(context, stage, this.backward, "backward", 24);
+    this.drawMark(context, stage, plan.peakStep + 0.5, "peak", 9, stage.toX(plan.peakStep) > edge.left + 40 ? -1 : 1);
+    if (this.backward >= 0) this.drawMark(context, stage, this.backward, "backward", 24, 1);
     context.restore();
     this.drawAxes(context, stage);
   }
-  drawMark(context, stage, step, text, y) {
+  drawMark(context, stage, step, text, y, way) {
     const x = stage.toX(step);
     context.setLineDash([5, 4]);
     context.beginPath();
@@ -143,9 +143,14 @@ export class MemoryView {
     context.lineTo(x, stage.height);
     context.stroke();
     context.setLineDash([]);
+    context.textAlign = way < 0 ? "right" : "left";
+    context.save();  // the text has an edge, because it stands on buffers and curves
+    context.strokeStyle = colour("page");
+    context.lineWidth = 4;
+    context.strokeText(text, x + 5 * way, y);
+    context.restore();
     context.fillStyle = colour("text");
-    context.textAlign = "left";
-    context.fillText(text, x + 5, y);
+    context.fillText(text, x + 5 * way, y);
   }
   drawAxes(context, stage) {
     context.fillStyle = colour("dim");

@@ -46,6 +46,7 @@ function nodeDetails(play, node) {
           .join("; ")],
       ["rounding error", error && `${numberText(error.total)}, of which this call adds ${numberText(error.added)}`],
       ["not fused", fusions.filter(each => each.miss).map(each => `${each.rule}: ${each.miss}`).join("; ")],
+      ["in the other tape", { "": "the same", only: "missing" }[play.change?.[node]] ?? play.change?.[node]],
       ["fused by", fusions.filter(each => !each.miss).map(each => each.rule).join(", ")],
     ]),
     value ? pictureOf(value) : "",

@@ -36,8 +36,9 @@ export function redrawAll() {
 }
 
 export class Stage {
-  /// `options`: label, draw(context, stage), bounds(stage) in the coordinates of the drawing, hit(x, y) with a thing or
-  /// null, tip(thing), click(thing, event), moves ("both", "x" or "none"), and uniform, if both axes have one scale.
+  /// `options`: label, draw(context, stage), bounds(stage) in the coordinates of the drawing, with `top`
+  /// if the picture begins below its upper edge, hit(x, y) with a thing or null, tip(thing), click(thing, event), moves
+  /// ("both", "x" or "none"), and uniform, if both axes have one scale.
   constructor(host, options) {
     this.options = { moves: "both", ...options };
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": options.label });
@@ -61,7 +62,7 @@ export class Stage {
   /// Shows everything.
   fit() {
     if (this.width === 0) return;
-    const { x, y, width, height } = this.options.bounds(this);
+    const { x, y, width, height, top = y } = this.options.bounds(this);
     const pad = this.options.pad ?? 0;
     this.kx = (this.width - 2 * pad) / Math.max(width, 1e-9);
     this.ky = (this.height - 2 * pad) / Math.max(height, 1e-9);
@@ -71,7 +72,7 @@ export class Stage {
     }
     const wide = this.options.uniform && width * this.kx > this.width;  // then the beginning is shown
     this.x = wide ? x - pad / this.kx : x - (this.width / this.kx - width) / 2;
-    this.y = this.options.uniform && height * this.ky > this.height ? y - pad / this.ky
+    this.y = this.options.uniform && height * this.ky > this.height ? top - pad / this.ky
       : y - (this.height / this.ky - height) / 2;
     this.fitted = true;
     this.request();

@@ -13,6 +13,13 @@ export function changed(what) {
   redrawAll();
 }
 
+/// Makes another play that of all views.
+export function use(play) {
+  if (play === state.play) return;
+  Object.assign(state, { play, selection: null });
+  changed("play");
+}
+
 /// Selects nodes and steps. `selection`: title, nodes and steps as predicates or lists, node (if it is one), line.
 export function select(selection) {
   const { play } = state;

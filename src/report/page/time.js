@@ -102,7 +102,7 @@ export class TimeView {
         context.fillStyle = selection?.steps && on ? colour("mark") : seriesColour(index);
         context.fillRect(x, y, Math.max(w - 0.8, 0.4), rowHeight - 2);
         if (w > 26) {
-          context.fillStyle = document.documentElement.dataset.theme === "dark" ? "#10131a" : "#fff";
+          context.fillStyle = colour("on-series");
           context.textAlign = "left";
           const from = Math.max(x, 0);
           context.fillText(fitted(context, `${shown(kid.name)}  ${percent(kid.seconds / this.plan.total)}`,

@@ -1,6 +1,5 @@
-// Numbers: ranges, histograms and pictures of values. Failures: the chain of causes. Comparison of two plays.
-import { bytesOf, bytesText, choice, clickable, el, facts, numberText, percent } from "./dom.js";
-import { secondsText, shortType, shown, shownLines, table } from "./dom.js";
+// Numbers: ranges, histograms and pictures of values. Failures: the chain of causes.
+import { bytesOf, choice, clickable, el, facts, numberText, percent, shortType, shown, table } from "./dom.js";
 import { pixels } from "./attention.js";
 import { select, selectNode, state } from "./state.js";
 
@@ -21,13 +20,35 @@ export function pictureOf(picture) {
   });
   const share = count => (count > 0 ? `${count.toLocaleString("en")} (${percent(count / picture.count)})` : "");
   const bad = count => (count > 0 ? el("span", { class: "bad" }, share(count)) : "");
-  const canvas = el("canvas", { class: "image", "aria-label": "Picture of the first matrix" });
-  if (image) pixels(canvas, bytesOf(image.pixels), image.rows, image.columns, { most: 254, hole: 255 });
   return el("div", {}, facts([
     ["range", `${numberText(picture.min)} … ${numberText(picture.max)}`],
     ["mean, RMS", `${numberText(picture.mean)}, ${numberText(picture.rms)}`],
     ["zeros", share(picture.zeros)], ["NaN", bad(picture.nan)], ["infinite", bad(picture.inf)],
-  ]), bars, image && image.rows * image.columns > 1 ? canvas : "");
+  ]), bars, image && bytesOf(image.pixels).length > 1 ? slicesOf(image) : "");
+}
+
+/// The last two axes of an array as an image, and a slider for each axis before them.
+function slicesOf({ rows, columns, of, axes, pixels: text }) {
+  const bytes = bytesOf(text), canvas = el("canvas", { class: "image" }), at = axes.map(() => 0);
+  const place = axis => Math.floor(at[axis] * axes[axis][0] / axes[axis][1]);
+  const label = el("span", { class: "dim" });
+  const show = () => {
+    const image = at.reduce((all, i, axis) => all * axes[axis][1] + i, 0);
+    pixels(canvas, bytes, rows, columns, { offset: image * rows * columns, most: 254, hole: 255 });
+    label.textContent = axes.length > 0 ? `[${[...at.map((_, axis) => place(axis)), ":", ":"].join(", ")}]` : "";
+    canvas.setAttribute("aria-label", `Picture of the elements ${label.textContent}`);
+  };
+  const sliders = axes.map(([size, kept], axis) => kept < 2 ? "" : el("label", {}, `axis ${axis}`, el("input",
+    { type: "range", min: 0, max: kept - 1, value: 0, oninput: event => {
+      at[axis] = Number(event.target.value);
+      show();
+    } })));
+  const thinned = [[of[0], rows, "rows"], [of[1], columns, "columns"],
+    ...axes.map(([size, kept], axis) => [size, kept, `places of axis ${axis}`])].filter(([size, kept]) => kept < size)
+    .map(([size, kept, what]) => `${kept} of ${size.toLocaleString("en")} ${what}`);
+  show();
+  return el("div", {}, el("div", { class: "bar slices" }, label, sliders), canvas,
+    thinned.length > 0 ? el("div", { class: "dim" }, `Thinned: ${thinned.join(", ")}.`) : "");
 }
 
 const notFinite = value => value.nan + value.inf;
@@ -100,35 +121,5 @@ export class FailureView {
     const named = play.label.findIndex(label => label !== "" && node.includes(`'${label}'`));
     if (play.failure.whole && named >= 0) return selectNode(named);
     select({ kind: "site", title: node, nodes: i => site !== "" && play.sites[play.site[i]].text === site });
-  }
-}
-
-/// Two plays side by side: sizes, ops, modules, and the first difference.
-export class CompareView {
-  constructor(host) {
-    const [a, b] = state.page.plays;
-    const count = (play, nameOf) => {
-      const found = new Map();
-      for (let node = 0; node < play.count; ++node)
-        if (!play.isHidden(node)) found.set(nameOf(play, node), (found.get(nameOf(play, node)) ?? 0) + 1);
-      return found;
-    };
-    const rows = nameOf => {
-      const [inA, inB] = [count(a, nameOf), count(b, nameOf)], apart = row => Math.abs(row[1] - row[2]);
-      return [...new Set([...inA.keys(), ...inB.keys()])].map(key => [key, inA.get(key) ?? 0, inB.get(key) ?? 0])
-        .sort((x, y) => apart(y) - apart(x) || y[1] - x[1]);
-    };
-    const plan = (text, of) => [text, a.plan ? of(a.plan) : "–", b.plan ? of(b.plan) : "–"];
-    const card = (title, all) => el("div", { class: "card scroll" }, el("h2", {}, title),
-      table(["", a.name + "|n", b.name + "|n"], all.slice(0, 60)));
-    const moduleOf = (play, node) => play.modules(node).slice(0, 3).join(".") || "(no module)";
-    const sizes = [["nodes", a.count, b.count], plan("steps", each => each.count),
-        plan("peak", each => bytesText(each.peak)),
-      plan("arena", each => bytesText(each.arena)), plan("time", each => secondsText(each.total)),
-      plan("fused calls", each => each.fusions.filter(fusion => !fusion.miss).length)];
-    host.append(el("div", { class: "pad" }, el("h2", {}, "First difference"),
-      el("pre", {}, shownLines(state.page.difference || "The tapes record the same computation."))),
-    el("div", { class: "grid" }, card("Sizes", sizes), card("Nodes by op", rows((play, node) => play.op[node])),
-      card("Nodes by module", rows(moduleOf))));
   }
 }
