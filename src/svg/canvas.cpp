@@ -91,8 +91,10 @@ std::string shortened(std::string_view text, std::size_t most) {
 }
 
 std::string pixels(double length) {
-  char text[64];
-  std::string digits(text, std::to_chars(text, text + sizeof text, length, std::chars_format::fixed, 2).ptr);
+  constexpr double farthest = 1e9;  // beyond all pictures
+  const double bounded = std::isnan(length) ? 0 : std::clamp(length, -farthest, farthest);
+  char text[16];
+  std::string digits(text, std::to_chars(text, text + sizeof text, bounded, std::chars_format::fixed, 2).ptr);
   digits.erase(digits.find_last_not_of('0') + 1);
   if (digits.back() == '.') digits.pop_back();
   return digits == "-0" ? "0" : digits;

@@ -25,7 +25,8 @@ inline constexpr const char* not_finite = "#d55e00";
 double width_of(std::string_view text, double size);
 /// Returns at most the first `most` characters, and an ellipsis if there are more.
 std::string shortened(std::string_view text, std::size_t most);
-/// Formats a length in pixels with at most two digits after the point.
+/// Formats a length in pixels with at most two digits after the point. A length beyond 1e9 becomes 1e9, and NaN becomes
+/// 0.
 std::string pixels(double length);
 
 enum class Anchor { start, middle, end };

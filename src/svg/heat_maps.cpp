@@ -181,7 +181,7 @@ std::string Maps::picture() {
     if (i + maps_across_ >= all.size()) draw_columns(left, top + down_);
   }
   const double right = left_ + static_cast<double>(maps_across_) * step_across_ - 18;
-  const double bottom = top_ + static_cast<double>(rows - 1) * step_down_ + down_;
+  const double bottom = top_ + (static_cast<double>(rows) - 1) * step_down_ + down_;
   canvas_.text({(left_ + right) / 2, bottom + below_ + name_size / 2 + 4}, maps_.column_name,
                {name_size, ink, Anchor::middle});
   canvas_.text({edge + name_size / 2, (top_ + bottom) / 2}, maps_.row_name,

@@ -117,6 +117,29 @@ TEST_CASE("no range is too hard") {
       }
 }
 
+TEST_CASE("every length has digits") {
+  CHECK(pixels(1.256) == "1.26");
+  CHECK(pixels(-0.001) == "0");
+  CHECK(pixels(1200) == "1200");
+  CHECK(pixels(1e300) == "1000000000");
+  CHECK(pixels(-HUGE_VAL) == "-1000000000");
+  CHECK(pixels(NAN) == "0");
+}
+
+TEST_CASE("maps without maps, rows or columns are pictures") {
+  for (const HeatMaps& maps :
+       {HeatMaps{}, HeatMaps{"", "", "", {"a"}, {}, {}, {{"", {}}}}, HeatMaps{"", "", "", {}, {"a"}, {}, {{"", {}}}},
+        HeatMaps{"", "", "", {"a"}, {"b"}, {}, {}}}) {
+    const std::string picture = drawn(maps);
+    CHECK(is_sound(picture));
+    const std::regex size("<svg [^>]*width='([0-9.]+)' height='([0-9.]+)'");
+    std::smatch found;
+    REQUIRE(std::regex_search(picture, found, size));
+    CHECK(std::stod(found[1]) < 1000);
+    CHECK(std::stod(found[2]) < 1000);
+  }
+}
+
 TEST_CASE("texts are shown, and are no markup") {
   const std::string hostile =
       "</title></text><script>alert(1)</script> & ' onload='x \" \x1B[31m \x01 \x7F \xFF ]]> \xEF\xBF\xBF";
