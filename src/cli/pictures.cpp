@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <unordered_map>
 
 #include "base/arrays/visit.hpp"
 #include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
 #include "cli/play_of.hpp"
+#include "inspect/failing.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/player.hpp"
 
@@ -46,12 +48,13 @@ constexpr MapKind map_kinds[] = {{"largest", "largest value", true},
 
 svg::HeatMaps maps_of_statistics(const std::vector<train::Measured>& lines, const std::string& run) {
   svg::HeatMaps maps;
+  std::unordered_map<std::string, std::size_t> row_of;
   std::vector<const train::Measured*> updates;
   for (const train::Measured& line : lines) {
     if (line.statistics.empty()) continue;
     updates.push_back(&line);
     for (const auto& [module, numbers] : line.statistics)
-      if (!contains(maps.rows, module)) maps.rows.push_back(module);
+      if (row_of.emplace(module, maps.rows.size()).second) maps.rows.push_back(module);
   }
   if (updates.empty())
     throw WrongInput(run + " has no statistics of modules: train with --statistics, or with 'statistics_every'");
@@ -70,12 +73,15 @@ svg::HeatMaps maps_of_statistics(const std::vector<train::Measured>& lines, cons
       for (const auto& [module, numbers] : kept[column]->statistics)
         for (const auto& [key, value] : numbers)
           if (key == kind.key) {
-            const auto row = static_cast<std::size_t>(std::ranges::find(maps.rows, module) - maps.rows.begin());
-            map.values[row * kept.size() + column] = std::isfinite(value) ? value : HUGE_VAL;  // NaN: not finite
+            map.values[row_of.at(module) * kept.size() + column] =
+                std::isfinite(value) ? value : HUGE_VAL;  // NaN: not finite
             any = true;
           }
     if (any) maps.maps.push_back(std::move(map));
   }
+  if (maps.maps.empty())
+    throw WrongInput(
+        run + " has no statistics that are drawn: " + joined(map_kinds, [](const MapKind& kind) { return kind.key; }));
   return maps;
 }
 
@@ -92,30 +98,34 @@ std::string without_folder(const std::string& site) {
 /// The part of arrays that is drawn: elements around one along the last two axes.
 class Window {
  public:
-  Window(const Shape& shape, std::vector<std::int64_t> element) : element_(std::move(element)) {
+  /// `element` is an index into `shape`, or empty for the first.
+  Window(const Shape& shape, std::vector<std::int64_t> element) : shape_(shape), element_(std::move(element)) {
     element_.resize(shape.size(), 0);
     const std::size_t rank = shape.size();
     if (rank > 0) columns = part(shape[rank - 1], element_[rank - 1]);
     if (rank > 1) rows = part(shape[rank - 2], element_[rank - 2]);
-    size_ = {rank > 1 ? shape[rank - 2] : 1, rank > 0 ? shape[rank - 1] : 1};
   }
-  /// Whether an array's last axes are those of the window.
+  /// Whether an array has the last axes of the window, and elements at the others.
   bool fits(const Shape& shape) const {
     const std::size_t rank = shape.size();
-    return rank <= element_.size() && (rank > 0 ? shape[rank - 1] : 1) == size_.second &&
-           (rank > 1 ? shape[rank - 2] : 1) == size_.first;
+    if (rank > shape_.size() || count_of(shape) == 0) return false;
+    for (std::size_t axis = 1; axis <= 2; ++axis)
+      if (from_end(shape, axis) != from_end(shape_, axis)) return false;
+    return true;
   }
   /// Returns the elements in the window, row by row, at the element's index along the other axes.
   std::vector<double> of(const ArrayView& array) const {
+    if (!array.layout().contiguous()) return of(Array(array));
     const Shape shape = array.shape();
     std::int64_t matrix = 0;
     for (std::size_t axis = 0; axis + 2 < shape.size(); ++axis)
       matrix = matrix * shape[axis] + std::min(element_[axis + element_.size() - shape.size()], shape[axis] - 1);
+    const std::int64_t high = from_end(shape, 2), wide = from_end(shape, 1);
     std::vector<double> values;
     visit_elements(array, [&](const auto* elements) {
       for (std::int64_t row = rows.first; row < rows.second; ++row)
         for (std::int64_t column = columns.first; column < columns.second; ++column) {
-          const auto value = static_cast<double>(elements[(matrix * size_.first + row) * size_.second + column]);
+          const auto value = static_cast<double>(elements[(matrix * high + row) * wide + column]);
           values.push_back(std::isfinite(value) ? value : HUGE_VAL);
         }
     });
@@ -125,13 +135,17 @@ class Window {
   std::pair<std::int64_t, std::int64_t> rows{0, 1}, columns{0, 1};  ///< The first and the end.
 
  private:
+  /// The size of an axis, counted from the last, which is 1. An axis that the shape lacks has the size 1.
+  static std::int64_t from_end(const Shape& shape, std::size_t axis) {
+    return axis > shape.size() ? 1 : shape[shape.size() - axis];
+  }
   static std::pair<std::int64_t, std::int64_t> part(std::int64_t size, std::int64_t at) {
     constexpr std::int64_t most = 64;
     const std::int64_t first = std::clamp<std::int64_t>(at - most / 2, 0, std::max<std::int64_t>(0, size - most));
     return {first, std::min(size, first + most)};
   }
+  Shape shape_;
   std::vector<std::int64_t> element_;
-  std::pair<std::int64_t, std::int64_t> size_;
 };
 
 /// Returns an axis from the least to the largest finite value.
@@ -149,7 +163,7 @@ svg::Axis ends_of(const std::vector<double>& values) {
 
 svg::HeatMaps maps_of_failure(const Capsule& capsule) {
   RecordedPlay play = recorded_play(capsule);
-  const Window window(capsule.outputs[0].value.shape(), capsule.failure.element);
+  const Window window(failing_output(capsule).shape(), capsule.failure.element);
   Vars drawn;
   for (std::size_t i = 0; i < play.tape.size(); ++i) {
     const Node& node = play.tape.node(i);

@@ -87,4 +87,10 @@ struct Causes {
 };
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing);
 
+/// Whether an array of this shape has an element with this index.
+bool has_element(const Shape& shape, const std::vector<std::int64_t>& index);
+/// Returns the output to which the failing element belongs, or the first one if no element is known. Throws Error if
+/// there is none, which Capsule::load rules out.
+Var failing_output(const Capsule& capsule);
+
 }  // namespace xtape

@@ -1,5 +1,6 @@
 // The folders of capsules and of saved plays. Each has a saved tape and a JSON file; a saved play also has the arrays
 // of its inputs.
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -7,6 +8,7 @@
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "base/threads/instruction_set.hpp"
+#include "inspect/failing.hpp"
 #include "tape/tape_json.hpp"
 #include "xtape/inspect.hpp"
 
@@ -125,6 +127,14 @@ Json written(const Value& value) {
   }
 }
 
+void check_counts(const JsonNode& json, const Range& range) {
+  std::int64_t left = range.count;
+  for (const std::int64_t part : {range.nans, range.positive_infinities, range.negative_infinities, range.zeros}) {
+    if (part > left) json.fail("there are more zeros, NaN and infinities than elements");
+    left -= part;
+  }
+}
+
 template <class Value>
 void read(const JsonNode& json, Value& value) {
   if constexpr (std::is_same_v<Value, double>) {
@@ -142,6 +152,7 @@ void read(const JsonNode& json, Value& value) {
     for_fields(value, [&](const char* key, auto&) { keys.emplace_back(key); });
     json.only(keys);
     for_fields(value, [&](const char* key, auto& field) { read(json.at(key), field); });
+    if constexpr (std::is_same_v<Value, Range>) check_counts(json, value);
   }
 }
 
@@ -186,6 +197,10 @@ Capsule Capsule::load(const std::string& path) {
   capsule.tape = saved.tape;
   capsule.operands = saved.parameters;
   capsule.outputs = saved.outputs;
+  const std::vector<std::int64_t>& element = capsule.failure.element;
+  const auto has = [&](const auto& output) { return has_element(output.value.shape(), element); };
+  if (!element.empty() && std::ranges::none_of(capsule.outputs, has))
+    root.at("failure").at("element").fail("no output has an element " + index_text(element));
   for (const JsonNode& digest : root.at("digests").elements()) capsule.digests.push_back(bits_of(digest));
   const JsonNode play = root.at("play");
   play.only(settings);

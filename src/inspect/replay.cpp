@@ -18,6 +18,20 @@ RecordedPlay recorded_play(const Capsule& capsule) {
   return play;
 }
 
+bool has_element(const Shape& shape, const std::vector<std::int64_t>& index) {
+  if (index.size() != shape.size()) return false;
+  for (std::size_t axis = 0; axis < index.size(); ++axis)
+    if (index[axis] < 0 || index[axis] >= shape[axis]) return false;
+  return true;
+}
+
+Var failing_output(const Capsule& capsule) {
+  const std::vector<std::int64_t>& element = capsule.failure.element;
+  for (const auto& [name, output] : capsule.outputs)
+    if (element.empty() || has_element(output.shape(), element)) return output;
+  throw Error("no output of the capsule has the element " + index_text(element));
+}
+
 Replay replay(const Capsule& capsule, const ReplayOptions& options) {
   auto [tape, outputs, inputs, playing, step] = recorded_play(capsule);
   Replay result;

@@ -12,6 +12,7 @@
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"
 #include "cli/run_options.hpp"
+#include "inspect/failing.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape::cli {
@@ -53,13 +54,12 @@ std::string element_text(const Array& array, std::int64_t flat) {
   return text.str();
 }
 
-/// Returns the elements around `index` along the last axis: "[0, 2 … 6]: 1 2 >inf< 3 4".
+/// Returns the elements around `index`, which the array has, along the last axis: "[0, 2 … 6]: 1 2 >inf< 3 4".
 std::string around(const Array& array, const std::vector<std::int64_t>& index) {
   constexpr std::int64_t before = 3;
   std::int64_t row = 0;
   std::string place;
   for (std::size_t axis = 0; axis < index.size(); ++axis) {
-    if (index[axis] >= array.shape()[axis]) throw WrongInput("the capsule's 'element' is outside of its output");
     row = row * array.shape()[axis] + index[axis];
     if (axis + 1 < index.size()) place += std::to_string(index[axis]) + ", ";
   }
@@ -75,7 +75,7 @@ std::string around(const Array& array, const std::vector<std::int64_t>& index) {
 }
 
 void print_operands(const Capsule& capsule) {
-  const Shape shape = capsule.outputs[0].value.shape();
+  const Shape shape = failing_output(capsule).shape();
   for (const auto& [name, var] : capsule.operands) {
     const Array& array = var.node().storage;
     std::cout << "  " << name << " -> " << to_string(var.type()) << ": " << to_string(range_of(array)) << '\n';
@@ -90,7 +90,7 @@ void print(const Capsule& capsule, const Replay& replay, const std::string& pict
   if (!failure.error) {
     std::cout << "  " << to_string(failure.range) << '\n';
     for (const auto& [name, array] : replay.outputs)
-      if (array.shape().size() == failure.element.size() && !range_of(array).all_finite()) {
+      if (has_element(array.shape(), failure.element) && !range_of(array).all_finite()) {
         std::cout << "      " << around(array, failure.element) << '\n';
         break;
       }

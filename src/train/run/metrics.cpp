@@ -22,7 +22,9 @@ constexpr const char* evaluation_key = "validation_loss";
 Json measurement(const std::string& line) {
   try {
     Json json = JsonText(line, "", JsonErrors::file).root();
-    if (json.is_object() && json.contains("step") && json["step"].is_number_integer()) return json;
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const auto step = json.is_object() ? json.find("step") : json.end();
+    if (step != json.end() && step->is_number_unsigned() && step->get<std::uint64_t>() <= most) return json;
   } catch (const FileError&) {  // the line was cut off by a crash or is still being written
   }
   return nullptr;
