@@ -120,8 +120,8 @@ inline constexpr const char* built_without_onnx =
 /// Calls add_NAME for every command listed in src/cli/meson.build, in that order, and puts it into its group.
 void add_commands(CLI::App& program);
 
-/// Returns the exit code for an error. The code is 2 for WrongInput, DefinitionError, FileError, ShapeError and
-/// DtypeError. For Interrupted, it is 128 + the signal's number. For all other errors, it is 1.
+/// Returns the exit code for an error. The code is 2 for WrongInput, DefinitionError, FileError, ShapeError, DtypeError
+/// and LimitError. For Interrupted, it is 128 + the signal's number. For all other errors, it is 1.
 int exit_code(const std::exception& error);
 
 /// Returns what std::printf prints, at most 255 bytes.
@@ -132,11 +132,15 @@ std::string formatted(const char* format, Values... values) {
   return text;
 }
 
-/// Calls `work` and turns each of its Errors into WrongInput.
+/// Calls `work` and turns each of its Errors into WrongInput, except for those that have an exit code of their own.
 template <class Work>
 auto as_wrong_input(const Work& work) {
   try {
     return work();
+  } catch (const WorkFailed&) {
+    throw;
+  } catch (const Interrupted&) {
+    throw;
   } catch (const Error& error) {
     throw WrongInput(error.what());
   }

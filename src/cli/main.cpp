@@ -15,6 +15,7 @@
 #include "base/threads/usable_cores.hpp"
 #include "cli/commands.hpp"
 #include "cli/lines.hpp"
+#include "player/plan/budget.hpp"
 #include "xtape/text.hpp"
 #include "xtape/train.hpp"
 #if defined(XTAPE_WITH_ONNX)
@@ -31,7 +32,7 @@ int exit_code(const std::exception& error) {
   const bool as_wrong_input =
       dynamic_cast<const WrongInput*>(&error) != nullptr || dynamic_cast<const DefinitionError*>(&error) != nullptr ||
       dynamic_cast<const FileError*>(&error) != nullptr || dynamic_cast<const ShapeError*>(&error) != nullptr ||
-      dynamic_cast<const DtypeError*>(&error) != nullptr;
+      dynamic_cast<const DtypeError*>(&error) != nullptr || dynamic_cast<const LimitError*>(&error) != nullptr;
   return as_wrong_input ? wrong_input : work_failed;
 }
 

@@ -45,7 +45,7 @@ holds "what is in several files or two bytes is in one file of four" \
 if grep -q "built without xtape-onnx" err; then
   cure="built without xtape-onnx, .*: install libprotozero-dev and build it in a new folder, as docs/how_to/installing.md says$"
   touch some.onnx
-  expect 2 "" "$cure" export folder whole.onnx --function logits --with b=1,t=6
+  expect 1 "" "$cure" export folder whole.onnx --function logits --with b=1,t=6
   expect 1 "" "$cure" ops --onnx
   expect 2 "" "^xtape: 'some.onnx' cannot be read: .*$cure" show some.onnx
   missing="xtape-onnx"

@@ -54,6 +54,11 @@ expect 0 "" "" plot spoilt --statistics --out spoilt.svg
 holds "numbers that are not finite are red" eval 'grep -q d55e00 spoilt.svg && shows spoilt.svg "not finite" && ! grep -q d55e00 statistics.svg'
 expect 2 "" "odd has no statistics of modules: train with --statistics" plot odd --statistics --out none.svg
 expect 2 "" "--statistics draws one run" plot odd observed --statistics --out none.svg
+expect 2 "" "takes no --metric and no --log" plot observed --statistics --log --out none.svg
+expect 2 "" "takes no --metric and no --log" plot observed --statistics --metric loss --out none.svg
+mkdir strange && cp odd/recipe.json strange
+echo '{"step":1,"statistics":{"h":{"height":3}}}' >strange/metrics.jsonl
+expect 2 "" "strange has no statistics that are drawn: largest, gradient_largest, zeros" plot strange --statistics --out none.svg
 expect 0 " arena$" "" plan odd --out plan.svg
 holds "what lives when is drawn" shows plan.svg step "MiB of the arena" "backward part" "No step runs again."
 holds "the largest buffers are named" grep -q -E "1: .*[a-z_]+.*, [0-9.]+ (bytes|KiB|MiB), steps [0-9]+ to [0-9]+" plan.svg
@@ -131,6 +136,10 @@ holds "a metric of updates is drawn" shows rate.svg "learning rate" odd running
 expect 0 "" "" plot odd --metric perplexity --out perplexity.svg
 holds "a metric of evaluations is drawn" shows perplexity.svg perplexity
 expect 0 "" "" plot odd running --metric gradient_norm --out norm.svg
+mkdir other && cp -r odd other
+expect 0 "" "" plot odd other/odd running --out equal.svg
+holds "runs of the same name are told apart" shows equal.svg "odd, training" "other/odd, training" "running, training"
+expect 2 "" "'odd' is given twice" plot odd running odd --out no.svg
 for picture in loss several rate perplexity norm; do holds "$picture.svg is sound" sound $picture.svg; done
 mkdir "$(printf 'it'\''s\nodd')" && cp odd/metrics.jsonl odd/recipe.json it*
 expect 0 "" "" plot odd it* --out "a 'name'.svg"
@@ -163,6 +172,11 @@ timeout 60 cat pipe.svg >piped.svg &
 expect 0 "" "" plot running --out pipe.svg
 wait $!
 holds "a pipe gets what a file gets, and stays a pipe" [ -p pipe.svg -a "$(cat piped.svg)" = "$(cat one.svg)" ]
+for step in -1 -9223372036854775808 18446744073709551615 1.5 '"1"'; do
+  printf '{"step":1,"loss":3}\n{"step":%s,"loss":1}\n' "$step" >running/metrics.jsonl
+  expect 2 "" "running/metrics.jsonl, line 2: this is not a measurement" plot running --out no.svg
+done
+echo '{"step":1,"loss":0}' >running/metrics.jsonl
 sed -i 1s/loss/lo\"ss/ running/metrics.jsonl
 echo '{"step":2,"loss":1}' >>running/metrics.jsonl
 expect 2 "" "running/metrics.jsonl, line 1: this is not a measurement" plot running --out no.svg
@@ -176,6 +190,42 @@ holds "the picture of the NaN is that of README.md" cmp nan.svg "$source/docs/im
 holds "its title is the failure" shows nan.svg "-inf in log: loss (entropy.json, function 'loss', line 21)" "softmax, line 20" "log, line 21" "not finite"
 expect 0 "where it came from" "" replay entropy/failed_play --out whole.svg
 holds "the whole play has the same picture" cmp whole.svg nan.svg
+
+# Capsules from elsewhere.
+spoil() { # spoil NAME EXPRESSION: a copy of the capsule, of which Python changes capsule.json (c)
+  cp -r entropy/capsule "$1"
+  python3 -c 'import json, sys; c = json.load(open(sys.argv[1])); exec(sys.argv[2]); json.dump(c, open(sys.argv[1], "w"))' "$1/capsule.json" "$2"
+}
+spoil far 'c["failure"]["element"][-1] = 1 << 40'
+expect 2 "" "far/capsule.json, line .*: no output has an element \[" replay far --out no.svg
+spoil deep 'c["failure"]["element"] += [0, 0, 0]'
+expect 2 "" "no output has an element \[" replay deep --out no.svg
+spoil many 'c["failure"]["range"]["nan"] = (1 << 63) - 1'
+expect 2 "" "there are more zeros, NaN and infinities than elements" replay many --out no.svg
+cp -r entropy/capsule empty && python3 - <<'END'
+# Outputs with elements, and an operand that has none but the same last axes.
+import json, struct
+nan = [float("nan")] * 24
+site = {"occurrence": 0, "key": "0000000000000000"}
+def parameter(i, name, shape):
+    return {"node": i, "op": "parameter", "name": name, "outputs": [{"dtype": "float32", "shape": shape}], "array": name, "site": site}
+tape = {"format": "xtape tape", "version": 1, "tape": {"mode": "train", "default_dtype": "float32", "nodes": [
+    parameter(0, "full", [2, 3, 4]), parameter(1, "none", [0, 3, 4])]}, "outputs": {"full": [0, 0]}}
+json.dump(tape, open("empty/tape.json", "w"))
+header = json.dumps({"full": {"dtype": "F32", "shape": [2, 3, 4], "data_offsets": [0, 96]},
+                     "none": {"dtype": "F32", "shape": [0, 3, 4], "data_offsets": [96, 96]}}).encode()
+open("empty/arrays.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + struct.pack("<24f", *nan))
+capsule = json.load(open("empty/capsule.json"))
+capsule["failure"]["element"] = [1, 2, 3]
+json.dump(capsule, open("empty/capsule.json", "w"))
+END
+expect 0 "where it came from" "" replay empty --out empty.svg
+holds "an operand without elements is not drawn" eval 'shows empty.svg full && ! shows empty.svg none >/dev/null'
+cp "$recipe" plan_recipe.svg
+expect 2 "" "--out plan_recipe.svg would replace the input './plan_recipe.svg'" plan ./plan_recipe.svg --out plan_recipe.svg
+expect 2 "" "--out plan_recipe.svg would replace the input" shadow ./plan_recipe.svg --out plan_recipe.svg
+holds "an input is left alone" cmp plan_recipe.svg "$recipe"
+expect 2 "" "'odd' is a run, which takes no --seed" shadow odd --weights bfloat16 --seed 3
 
 # The same data gives the same bytes, and a failure keeps the picture that is there.
 expect 0 "" "" plot odd text --metric loss --out again.svg

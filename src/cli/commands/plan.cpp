@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/files/durable.hpp"
+#include "cli/paths.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"
 #include "inspect/node_by_node.hpp"
@@ -97,13 +98,14 @@ std::string about(const Plan& plan, const Plan::Buffer& buffer) {
 }
 
 void run(const PlanArguments& arguments) {
+  check_out(arguments.out, {arguments.play.what});
   RecordedPlay play = play_of(arguments.play, false);
   if (!arguments.memory.empty()) {
     const std::optional<std::size_t> bytes = bytes_in(arguments.memory);
     if (!bytes) throw WrongInput("--memory must be a size such as 300MiB; the units are " + std::string(byte_units));
     play.options.memory = *bytes;
   }
-  const Player player = as_wrong_input([&] { return Player(play.tape, play.outputs, play.options); });
+  const Player player(play.tape, play.outputs, play.options);
   print_curve(memory_curve(play.tape, play.outputs, play.options));
   print_plan(player.plan());
   if (!arguments.out.empty()) write_file(arguments.out, drawn(chart_of_plan(play, player.plan())));

@@ -8,6 +8,7 @@
 #include "base/files/durable.hpp"
 #include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
+#include "cli/paths.hpp"
 #include "cli/pictures.hpp"
 #include "train/run/metrics.hpp"
 
@@ -28,7 +29,7 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-/// The curves of a metric of a run.
+/// The curves of a metric of a run, which has this name in the picture.
 struct Curves {
   std::string run, metric;
   Points updates = {}, evaluations = {};
@@ -65,12 +66,6 @@ Points thinned(const Points& points) {
   Points few;
   for (const std::size_t i : train::extremes_of(values, most_points)) few.push_back(points[i]);
   return few;
-}
-
-std::string name_of(const std::string& run) {
-  std::filesystem::path path = std::filesystem::path(run).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  return path.has_filename() && path.filename() != "." && path.filename() != ".." ? path.filename().string() : run;
 }
 
 [[noreturn]] void refuse_metric(const std::string& run, const std::string& metric,
@@ -159,6 +154,8 @@ void add(svg::Chart& chart, const Curves& curves, const std::string& name, std::
 void plot(const PlotArguments& arguments) {
   if (arguments.statistics) {
     if (arguments.runs.size() != 1) throw WrongInput("--statistics draws one run");
+    if (arguments.log || !arguments.metrics.empty())
+      throw WrongInput("--statistics draws statistics of modules, and takes no --metric and no --log");
     const std::string& run = arguments.runs[0];
     const std::vector<train::Measured> lines = as_wrong_input([&] { return lines_of(run); });
     const std::string picture = drawn(maps_of_statistics(lines, run));
@@ -175,10 +172,13 @@ void plot(const PlotArguments& arguments) {
 svg::Chart chart_of_runs(const std::vector<std::string>& runs, const std::vector<std::string>& metrics, bool log) {
   std::vector<Curves> all;
   as_wrong_input([&] {
-    for (const std::string& run : runs) {
-      const std::vector<train::Measured> lines = lines_of(run);
-      for (const std::string& metric : metrics.empty() ? losses_of(lines) : metrics)
-        all.push_back(curves_of(run, metric, lines, log));
+    const std::vector<std::string> names = names_of(runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::vector<train::Measured> lines = lines_of(runs[i]);
+      for (const std::string& metric : metrics.empty() ? losses_of(lines) : metrics) {
+        all.push_back(curves_of(runs[i], metric, lines, log));
+        all.back().run = names[i];
+      }
     }
   });
   svg::Chart chart;
@@ -190,12 +190,9 @@ svg::Chart chart_of_runs(const std::vector<std::string>& runs, const std::vector
     const bool other_runs = count([&](const Curves& other) { return other.run == each.run; }) < std::ssize(all);
     const bool other_metrics =
         count([&](const Curves& other) { return other.metric == each.metric; }) < std::ssize(all);
-    const std::string name = name_of(each.run);
-    const auto has_name = [&](const Curves& other) { return other.run != each.run && name_of(other.run) == name; };
     add(chart, each,
-        joined(std::vector<std::string>{other_runs ? count(has_name) > 0 ? each.run : name : "",
-                                        other_metrics ? each.metric : ""},
-               {}, other_runs && other_metrics ? " " : ""),
+        joined(std::vector<std::string>{other_runs ? each.run : "", other_metrics ? each.metric : ""}, {},
+               other_runs && other_metrics ? " " : ""),
         static_cast<std::size_t>(&each - all.data()));
   }
   chart.y = {.title = joined(drawn), .log = log};

@@ -10,10 +10,14 @@
 
 #include "base/files/durable.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/messages/wording.hpp"
+#include "cli/paths.hpp"
 #include "cli/play_of.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_options.hpp"
 #include "player/plan/memory.hpp"
+#include "train/run/metrics.hpp"
+#include "train/run/samples.hpp"
 
 namespace xtape::cli {
 namespace {
@@ -30,6 +34,11 @@ struct ReportArguments {
 };
 
 constexpr double watch_seconds = 2;
+
+/// One of the inputs, and its name on the page.
+struct Input {
+  std::string path, name;
+};
 
 PlayViews views_of(const ReportArguments& arguments) {
   PlayViews views;
@@ -52,13 +61,6 @@ bool plays(const ReportArguments& arguments) {
   return arguments.plays > 0 || arguments.values || arguments.errors;
 }
 
-/// Returns the path without the folders before it, for the headline.
-std::string short_name(const std::string& path) {
-  std::filesystem::path name = std::filesystem::path(path).lexically_normal();
-  if (!name.has_filename()) name = name.parent_path();
-  return name.filename().string();
-}
-
 /// Returns `sizes`, with 2 for the first and 16 for each other size that it lacks.
 NamedSizes completed(NamedSizes sizes, const std::vector<std::string>& names, Report& page) {
   std::string chosen;
@@ -72,59 +74,66 @@ NamedSizes completed(NamedSizes sizes, const std::vector<std::string>& names, Re
 }
 
 /// Adds a function of a definition: by default the loss with its gradients, or the first function.
-void add_definition(const CLI::App& command, const ReportArguments& arguments, const std::string& path, Report& page) {
+void add_definition(const CLI::App& command, const ReportArguments& arguments, const Input& input, Report& page) {
   RecordedOptions options;
-  options.definition.definition = path;
+  options.definition.definition = input.path;
   options.definition.set = arguments.play.set;
-  const Model model = load_model(options.definition, false);
-  if (plays(arguments))
-    throw WrongInput("'" + path +
-                     "' is a definition, which has no inputs to play: --plays, --values and --errors need a recipe, a "
-                     "run or a tape");
-  const std::vector<std::string> functions = model.functions();
-  const bool has_loss = std::ranges::find(functions, "loss") != functions.end();
-  options.function = !arguments.function.empty() ? arguments.function : has_loss ? "loss" : functions.at(0);
-  options.grad = options.function == "loss";
-  options.mode = options.grad ? "train" : "eval";
-  const NamedSizes sizes = completed(sizes_of(arguments.play.with), model.signature(options.function).sizes, page);
-  const RecordedTape recorded = recorded_tape(
-      command, options, true, [&](const Model& of, Tape& tape) { return of.inputs(tape, options.function, sizes); });
+  const RecordedTape recorded = as_wrong_input([&] {
+    const Model model = load_model(options.definition, false);
+    if (plays(arguments))
+      throw WrongInput("'" + input.path +
+                       "' is a definition, which has no inputs to play: --plays, --values and --errors need a recipe, "
+                       "a run or a tape");
+    const std::vector<std::string> functions = model.functions();
+    const bool has_loss = std::ranges::find(functions, "loss") != functions.end();
+    options.function = !arguments.function.empty() ? arguments.function : has_loss ? "loss" : functions.at(0);
+    options.grad = options.function == "loss";
+    options.mode = options.grad ? "train" : "eval";
+    const NamedSizes sizes = completed(sizes_of(arguments.play.with), model.signature(options.function).sizes, page);
+    return recorded_tape(command, options, true,
+                         [&](const Model& of, Tape& tape) { return of.inputs(tape, options.function, sizes); });
+  });
   PlayViews views = views_of(arguments);
   views.outputs = recorded.outputs;
   RecordedPlay play{recorded.tape, {}, {}, {}};
   for (const auto& output : recorded.outputs) play.outputs.push_back(output.value);
   set_options(arguments.play, play);
-  page.add(short_name(path) + " " + options.function, play, views);
+  page.add(input.name + " " + options.function, play, views);
 }
 
-void add_capsule(const std::string& path, Report& page) {
-  const Capsule capsule = Capsule::load(path);
-  const std::string beside = path_in(folder_of(path), "failed_play");
-  if (!is_saved_play(beside)) return page.add(short_name(path), capsule);
+void add_capsule(const Input& input, Report& page) {
+  const Capsule capsule = Capsule::load(input.path);
+  const std::string beside = path_in(folder_of(input.path), "failed_play");
+  if (!is_saved_play(beside)) return page.add(input.name, capsule);
   const RecordedPlay whole = load_play(beside).play;
-  page.add(short_name(path), capsule, &whole);
+  page.add(input.name, capsule, &whole);
 }
 
 /// Adds a tape from a file. Its outputs have names.
-void add_tape(const ReportArguments& arguments, const PlayArguments& of, Report& page) {
-  const SavedTape tape = tape_at(of.what, of);
+void add_tape(const ReportArguments& arguments, const PlayArguments& of, const Input& input, Report& page) {
   PlayViews views = views_of(arguments);
-  views.outputs = tape.outputs;
-  page.add(short_name(of.what), play_of(tape, of, plays(arguments)), views);
+  const RecordedPlay play = as_wrong_input([&] {
+    const SavedTape tape = tape_at(of.what, of);
+    views.outputs = tape.outputs;
+    return play_of(tape, of, plays(arguments));
+  });
+  page.add(input.name, play, views);
 }
 
 /// Adds the files of a run, its failure, and its next play. While it trains, its play is that of its recipe, which
-/// takes no lock.
-void add_run(const ReportArguments& arguments, const PlayArguments& of, Report& page) {
-  page.add_run(of.what);
-  if (is_capsule(path_in(of.what, "capsule"))) add_capsule(path_in(of.what, "capsule"), page);
+/// takes no lock. A run whose data is gone still has its files, but options for its play would be without effect.
+void add_run(const ReportArguments& arguments, const PlayArguments& of, const Input& input, Report& page) {
+  page.add_run(input.path);
+  const std::string capsule = path_in(input.path, "capsule");
+  if (is_capsule(capsule)) add_capsule({capsule, input.name + ", failure"}, page);
   try {
-    page.add(short_name(of.what), play_of(of), views_of(arguments));
+    page.add(input.name, play_of(of), views_of(arguments));
   } catch (const Error& error) {
-    page.note("The page has no graph of " + of.what + ": " + error.what());
+    if (!of.set.empty() || !arguments.limits.empty() || plays(arguments)) throw;
+    page.note("The page has no graph of " + input.path + ": " + error.what());
   }
   if (arguments.source.empty()) return;
-  Run run = open_run(of.what, "last");
+  Run run = open_run(input.path, "last");
   page.add(arguments.source, as_wrong_input([&] { return run.attention(arguments.source, arguments.target); }));
 }
 
@@ -143,11 +152,18 @@ void check_options(const ReportArguments& arguments) {
         kinds, [&](Kind kind) { return std::find(takers.begin(), takers.end(), kind) != takers.end(); });
     if (given && !taken) throw WrongInput(std::string("no input of this page takes ") + option);
   };
+  const std::initializer_list<Kind> planned = {Kind::recipe, Kind::run,  Kind::play,
+                                               Kind::tape,   Kind::onnx, Kind::definition};
   check(!arguments.play.set.empty(), "--set", {Kind::recipe, Kind::run, Kind::definition});
   check(!arguments.play.in.empty(), "--in", {Kind::tape, Kind::onnx});
   check(!arguments.play.with.empty(), "--with", {Kind::definition, Kind::onnx});
   check(!arguments.function.empty(), "--tape", {Kind::definition});
-  check(!arguments.source.empty() || arguments.target, "--source and --target", {Kind::run});
+  check(!arguments.source.empty(), "--source", {Kind::run});
+  check(arguments.plays > 0, "--plays", planned);
+  check(arguments.values, "--values", planned);
+  check(arguments.errors, "--errors", planned);
+  check(!arguments.limits.empty(), "--memory", planned);
+  check(arguments.play.threads > 0, "--threads", planned);
 }
 
 /// Returns the arguments of one input. Those that are for other inputs of the page are left out.
@@ -160,49 +176,62 @@ PlayArguments arguments_of(const ReportArguments& arguments, const std::string& 
   return of;
 }
 
-void add(const CLI::App& command, const ReportArguments& arguments, const std::string& what, Report& page) {
-  const Kind kind = kind_of_input(what);
-  const PlayArguments of = arguments_of(arguments, what, kind);
+void add(const CLI::App& command, const ReportArguments& arguments, const Input& input, Report& page) {
+  const Kind kind = kind_of_input(input.path);
+  const PlayArguments of = arguments_of(arguments, input.path, kind);
   switch (kind) {
     case Kind::definition:
-      return add_definition(command, arguments, what, page);
+      return add_definition(command, arguments, input, page);
     case Kind::run:
-      return add_run(arguments, of, page);
+      return add_run(arguments, of, input, page);
     case Kind::capsule:
-      return add_capsule(what, page);
+      return add_capsule(input, page);
     case Kind::tape:
     case Kind::onnx:
-      return add_tape(arguments, of, page);
+      return add_tape(arguments, of, input, page);
     case Kind::recipe:
     case Kind::play:
-      return page.add(short_name(what), play_of(of), views_of(arguments));
+      return page.add(input.name, play_of(of), views_of(arguments));
     default:
       throw WrongInput(
-          "a report shows a run, a recipe, a definition, a saved tape or play, an ONNX file or a capsule; '" + what +
-          "' is " + kind_text(kind));
+          "a report shows a run, a recipe, a definition, a saved tape or play, an ONNX file or a capsule; '" +
+          input.path + "' is " + kind_text(kind));
   }
 }
 
-/// Writes the page of runs whenever their metrics have grown. After a signal, writes a page that no longer reloads.
-void watch(const ReportArguments& arguments) {
+void check_watch(const CLI::App& command, const ReportArguments& arguments) {
   for (const std::string& run : arguments.what)
     if (kind_of(run) != Kind::run) throw WrongInput("--watch needs runs: '" + run + "' is " + kind_text(kind_of(run)));
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && !is_one_of("WHAT --out --title --watch", option->get_name()))
+      throw WrongInput("--watch shows the files of runs as they grow, and takes no " + option->get_name());
+}
+
+/// The bytes of the files to which a run appends while it trains.
+std::uintmax_t bytes_of(const std::string& run) {
+  std::uintmax_t bytes = 0;
+  for (const char* file : {train::metrics_file, train::samples_file}) {
+    std::error_code none;  // the file may not exist yet
+    const std::uintmax_t size = std::filesystem::file_size(path_in(run, file), none);
+    if (!none) bytes += size;
+  }
+  return bytes;
+}
+
+/// Writes the page of runs whenever their files have grown. After a signal, writes a page that no longer reloads.
+void watch(const ReportArguments& arguments, const std::string& title) {
   const auto write = [&](double reload) {
-    Report page(arguments.title.empty() ? short_name(arguments.what[0]) : arguments.title);
-    as_wrong_input([&] {
-      for (const std::string& run : arguments.what) page.add_run(run);
-    });
+    Report page(title);
+    for (const std::string& run : arguments.what) page.add_run(run);
     page.reload_every(reload);
     page.save(arguments.out);
   };
   catch_interrupt();
-  for (std::uintmax_t written = 0; !interrupted();) {
-    std::uintmax_t size = 1;
-    for (const std::string& run : arguments.what)
-      if (const std::string metrics = path_in(run, "metrics.jsonl"); is_plain_file(metrics))
-        size += std::filesystem::file_size(metrics);
-    if (size != written) write(watch_seconds);
-    written = size;
+  for (std::optional<std::uintmax_t> written; !interrupted();) {
+    std::uintmax_t bytes = 0;
+    for (const std::string& run : arguments.what) bytes += bytes_of(run);
+    if (bytes != written) write(watch_seconds);
+    written = bytes;
     for (int i = 0; i < 20 * watch_seconds && !interrupted(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -211,15 +240,18 @@ void watch(const ReportArguments& arguments) {
 }
 
 void run(const CLI::App& command, const ReportArguments& arguments) {
-  if (arguments.watch) return watch(arguments);
-  std::string title = arguments.title;
-  if (title.empty())
-    for (const std::string& each : arguments.what) title += (title.empty() ? "" : " and ") + short_name(each);
+  std::vector<std::string> inputs = arguments.what;
+  inputs.push_back(arguments.play.in);
+  check_out(arguments.out, inputs);
+  const std::vector<std::string> names = names_of(arguments.what);
+  const std::string title = arguments.title.empty() ? joined(names, {}, " and ") : arguments.title;
+  if (arguments.watch) {
+    check_watch(command, arguments);
+    return watch(arguments, title);
+  }
+  check_options(arguments);
   Report page(title);
-  as_wrong_input([&] {
-    check_options(arguments);
-    for (const std::string& each : arguments.what) add(command, arguments, each, page);
-  });
+  for (std::size_t i = 0; i < names.size(); ++i) add(command, arguments, {arguments.what[i], names[i]}, page);
   page.save(arguments.out);
   if (command.count("--out") == 0) std::cout << arguments.out << '\n';
 }
@@ -232,7 +264,11 @@ void add_report(CLI::App& program) {
       [](const CLI::App& given, const ReportArguments& of) { run(given, of); });
   add_option(command, "WHAT", arguments.what,
              "Runs, recipes, definitions, saved tapes or plays, ONNX files, capsules; two are compared", required);
-  add_option(command, "--out", arguments.out, "The page to write", shown)->type_name("FILE.html");
+  add_option(command, "--out", arguments.out, "The page to write", shown)
+      ->type_name("FILE.html")
+      ->check([](const std::string& file) {
+        return file.ends_with(".html") ? "" : "a page is an HTML file: the name must end in .html, not '" + file + "'";
+      });
   add_option(command, "--title", arguments.title, "The headline (default: the names)");
   add_settings(command, arguments.play.set);
   add_option(command, "--with", arguments.play.with, "Sizes of a definition or ONNX file, such as b=2,t=8");
@@ -248,7 +284,8 @@ void add_report(CLI::App& program) {
              "Also show the plan that takes at most this, such as 300MiB; repeatable", one_value)
       ->type_name("SIZE");
   add_option(command, "--source", arguments.source, "Of a run: show the attention of this sentence or text");
-  command.add_option("--target", arguments.target, "The target sentence (default: the run's translation)");
+  command.add_option("--target", arguments.target, "The target sentence (default: the run's translation)")
+      ->needs("--source");
   command.add_flag("--watch", arguments.watch,
                    "Write the page of runs again while they train, until Ctrl-C; the page reloads itself");
   add_threads(command, arguments.play.threads);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/files/durable.hpp"
+#include "cli/paths.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"
 #include "cli/run_options.hpp"
@@ -104,6 +105,7 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
   return as_wrong_input([&] {
     if (kind_of(arguments.play.what) != Kind::run)
       throw WrongInput("--weights needs a run: the rounding of initial weights says nothing");
+    check_arguments(arguments.play, Kind::run);
     Run run = Run::open(arguments.play.what, parse_settings(arguments.play.set));
     RecordedPlay play = run.trainer().next_play();
     set_options(arguments.play, play);
@@ -122,6 +124,7 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
 }
 
 void run(const ShadowArguments& arguments) {
+  check_out(arguments.out, {arguments.play.what, arguments.play.in});
   std::vector<NodeError> errors;
   std::optional<double> limit;  // empty for rounded weights, whose error exceeds rounding in the ops
   if (arguments.weights.empty()) {
