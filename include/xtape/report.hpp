@@ -28,6 +28,9 @@ struct PlayViews {
   bool errors = false;  ///< The rounding errors of all values (shadow).
   /// The sparsity of the first output's derivatives with respect to each input of floats.
   Sparsity sparsity = Sparsity::none;
+  /// The source files of the program that its tape names. A saved tape from elsewhere may name any file of this
+  /// machine, so only for tapes that this program has recorded. The texts of definitions are always shown.
+  bool sources = false;
   /// Names of outputs, if the play has them. Other outputs have no names.
   NamedVars outputs = {};
 };

@@ -26,7 +26,8 @@ class Strings {
 /// The places of a tape: a row for each different site, and the texts of the files that they name.
 class Sites {
  public:
-  explicit Sites(Strings& strings) : strings_(strings) {}
+  /// With `shows_program`, the files are also the sources of the program. Otherwise they are definitions only.
+  Sites(Strings& strings, bool shows_program) : strings_(strings), shows_program_(shows_program) {}
   /// Returns the row of a site of a node.
   std::int64_t of(const Site& site);
   /// Returns the row of a site that is known only by its text, such as Plan::Step::site.
@@ -38,13 +39,14 @@ class Sites {
   struct Place {
     std::string path, file, owner;
     std::int64_t line = 0;
-    bool of_program = false;  // the file is a source of this program
+    bool of_program = false;  // the file is a source of a program, not a definition
   };
   std::int64_t add(const std::string& text, const Place& place);
   Strings& strings_;
+  bool shows_program_;
   Json rows_ = Json::array();
   std::unordered_map<std::string, std::int64_t> index_;  // by text
-  std::map<std::string, bool> files_;                    // and whether they are sources of this program
+  std::map<std::string, bool> files_;                    // and whether they are sources of a program
 };
 
 /// The nodes of a tape by columns. `outputs` of the play are followed by their names in `named`, if any.
@@ -65,6 +67,11 @@ Json run_of(const std::string& directory);
 
 /// A number as JSON, with 7 digits. Numbers that are not finite become null, as in metrics.jsonl.
 Json short_number(double number);
+/// The place of a finite number between two finite ends, from 0 to 1. The difference of finite numbers may not be
+/// finite, that of their halves is.
+double fraction_of(double number, double low, double high);
+/// The byte of a number in a picture: from 0 for `low` to 254 for `high`, and 255 if it is not finite.
+char byte_of(double number, double low, double high);
 /// The most pixels in the pictures of one array, and about the most in those of all values of a play.
 inline constexpr std::int64_t image_pixels = 1 << 16, all_pixels = 1 << 23;
 /// The last two axes of an array as images of at most 32 × 64 pixels, for as many places of the axes before as `most`

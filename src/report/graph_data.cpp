@@ -1,10 +1,14 @@
 // The graph of a tape: nodes, sites, and the texts of definitions.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <type_traits>
 
 #include "base/arrays/order.hpp"
+#include "base/arrays/visit.hpp"
 #include "base/files/durable.hpp"
 #include "base/files/files.hpp"
 #include "inspect/node_by_node.hpp"
@@ -20,11 +24,17 @@ std::int64_t Strings::of(const std::string& text) {
   return place->second;
 }
 
-Json short_number(double number) {
-  if (!std::isfinite(number)) return nullptr;
+namespace {
+std::string with_7_digits(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.7g", number);
-  return std::strtod(text, nullptr);
+  return text;
+}
+}  // namespace
+
+Json short_number(double number) {
+  if (!std::isfinite(number)) return nullptr;
+  return std::strtod(with_7_digits(number).c_str(), nullptr);
 }
 
 std::int64_t Sites::add(const std::string& text, const Place& place) {
@@ -32,7 +42,9 @@ std::int64_t Sites::add(const std::string& text, const Place& place) {
   if (!fresh) return found->second;
   rows_.push_back(Json::array(
       {strings_.of(text), strings_.of(place.path), strings_.of(place.file), strings_.of(place.owner), place.line}));
-  if (!place.file.empty()) files_[place.file] = place.of_program;
+  if (place.file.empty()) return found->second;
+  const auto known = files_.emplace(place.file, place.of_program).first;
+  known->second = known->second && place.of_program;
   return found->second;
 }
 
@@ -56,22 +68,40 @@ std::int64_t Sites::of(const std::string& text) {
 }
 
 namespace {
-/// Returns the text of a file to show, or nothing. A tape from elsewhere may name any file, so that only definitions
-/// are read for it, and no others.
-std::optional<std::string> text_to_show(const std::string& path, bool of_program) {
-  constexpr std::int64_t most = 1 << 20;
+/// Returns whether a text is a definition, which is what a tape from elsewhere may name.
+bool is_definition(const std::string& text, const std::string& path) {
+  const JsonText json(text, path, JsonErrors::file);
+  const Json& root = json.root();
+  const auto has = [&](const char* key) { return root.contains(key); };
+  return root.is_object() && has("xtape") &&
+         std::ranges::any_of(std::array{"blocks", "functions", "model", "extends"}, has);
+}
+
+/// Returns the text of a file to show, of at most `most` bytes, or nothing. A tape may come from elsewhere and name any
+/// file. So the size is checked before anything is read, and a file is only shown if it is a definition, or a source of
+/// a program that has asked for its sources.
+std::optional<std::string> text_to_show(const std::string& path, bool of_program, std::uint64_t most) {
   try {
-    if (!is_plain_file(path)) return std::nullopt;
-    std::string text = read_file(path);
-    if (text.size() > most) return std::nullopt;
-    if (!of_program) {
-      const JsonText json(text, path, JsonErrors::file);
-      if (!json.root().is_object() || !json.root().contains("xtape")) return std::nullopt;
-    }
+    if (!is_plain_file(path)) return std::nullopt;  // a device may not even be opened
+    const OpenFile file(path);
+    if (file.size() > most) return std::nullopt;
+    std::string text(file.size(), '\0');
+    file.read(0, text.data(), text.size());
+    if (!of_program && !is_definition(text, path)) return std::nullopt;
     return text;
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+/// The value of a constant with one element.
+std::string number_of(const Array& array) {
+  return visit_elements(array, [](const auto* element) {
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(*element)>>)
+      return std::to_string(*element);
+    else
+      return with_7_digits(static_cast<double>(*element));
+  });
 }
 
 std::string note_of(const Node& node) {
@@ -79,7 +109,7 @@ std::string note_of(const Node& node) {
   for (const auto& item : node.attributes.items())
     text += (text.empty() ? "" : ", ") + item.first + "=" + to_string(item.second);
   if (node.name.empty() && node.op->is_source() && node.storage && node.storage.count() == 1)
-    text = short_number(range_of(node.storage).max + range_of(node.storage).min).dump();
+    text = number_of(node.storage);
   return text;
 }
 
@@ -100,10 +130,16 @@ void add_body(const Tape& body, const std::string& indent, std::string& text) {
 }  // namespace
 
 Json Sites::files() const {
+  constexpr std::uint64_t most = 1 << 20, most_together = 16 << 20;  // bytes
   Json files = Json::array();
-  for (const auto& [path, of_program] : files_)
-    if (const std::optional<std::string> text = text_to_show(path, of_program))
-      files.push_back({{"name", strings_.of(path)}, {"text", *text}});
+  std::uint64_t left = most_together;
+  for (const auto& [path, of_program] : files_) {
+    if (of_program && !shows_program_) continue;
+    const std::optional<std::string> text = text_to_show(path, of_program, std::min(most, left));
+    if (!text) continue;
+    left -= text->size();
+    files.push_back({{"name", strings_.of(path)}, {"text", *text}});
+  }
   return files;
 }
 

@@ -21,8 +21,8 @@ Json picture_of(const ArrayView& array, std::int64_t most) {
       if (!std::isfinite(value)) continue;
       sum += value;
       squares += value * value;
-      const double place = range.max > range.min ? (value - range.min) / (range.max - range.min) : 0.5;
-      ++counts[static_cast<std::size_t>(std::clamp<double>(place * bins, 0, bins - 1))];
+      const double place = fraction_of(value, range.min, range.max) * bins;
+      ++counts[static_cast<std::size_t>(std::clamp<double>(place, 0, bins - 1))];
     }
   });
   const auto finite = static_cast<double>(std::max<std::int64_t>(1, range.finite()));
@@ -103,8 +103,7 @@ Json failure_of(const Capsule& capsule) {
 Json attention_of(const std::string& name, const Attention& attention) {
   const Shape& shape = attention.weights.shape();
   std::string bytes;
-  for (std::int64_t i = 0; i < attention.weights.count(); ++i)
-    bytes += static_cast<char>(std::lround(255 * std::clamp(attention.weights.as<float>()[i], 0.0F, 1.0F)));
+  for (std::int64_t i = 0; i < attention.weights.count(); ++i) bytes += byte_of(attention.weights.as<float>()[i], 0, 1);
   const auto side = [](const Attention::Side& tokens) {
     return Json{{"text", tokens.text}, {"tokens", tokens.tokens}};
   };

@@ -29,9 +29,9 @@ struct Report::Data {
 
   /// Adds a play with what `more` adds to it.
   template <class More>
-  void add(const std::string& name, const RecordedPlay& play, const NamedVars& outputs, const More& more) {
-    Sites sites(strings);
-    Json json = {{"name", name}, {"graph", report_data::graph_of(play, outputs, strings, sites)}};
+  void add(const std::string& name, const RecordedPlay& play, const PlayViews& views, const More& more) {
+    Sites sites(strings, views.sources);
+    Json json = {{"name", name}, {"graph", report_data::graph_of(play, views.outputs, strings, sites)}};
     more(json, sites);
     json["sites"] = sites.rows();
     json["files"] = sites.files();
@@ -69,7 +69,7 @@ Json planned(const RecordedPlay& play, std::size_t limit, std::int64_t plays, St
 
 void Report::add(const std::string& name, const RecordedPlay& play, const PlayViews& views) {
   Strings& strings = data_->strings;
-  data_->add(name, play, views.outputs, [&](Json& json, Sites& sites) {
+  data_->add(name, play, views, [&](Json& json, Sites& sites) {
     json["plans"] = Json::array();
     if (views.plan) json["plans"].push_back(planned(play, play.options.memory, views.plays, strings, sites));
     for (const std::size_t limit : views.limits)
@@ -82,13 +82,13 @@ void Report::add(const std::string& name, const RecordedPlay& play, const PlayVi
 }
 
 void Report::add(const std::string& name, const Capsule& capsule, const RecordedPlay* whole) {
-  RecordedPlay cut = recorded_play(capsule);
-  data_->add(name, whole != nullptr ? *whole : cut, whole != nullptr ? NamedVars() : capsule.outputs,
-             [&](Json& json, Sites&) {
-               json["plans"] = Json::array();
-               json["failure"] = report_data::failure_of(capsule);
-               json["failure"]["whole"] = whole != nullptr;
-             });
+  PlayViews views;
+  if (whole == nullptr) views.outputs = capsule.outputs;
+  data_->add(name, whole != nullptr ? *whole : recorded_play(capsule), views, [&](Json& json, Sites&) {
+    json["plans"] = Json::array();
+    json["failure"] = report_data::failure_of(capsule);
+    json["failure"]["whole"] = whole != nullptr;
+  });
 }
 
 void Report::add_run(const std::string& directory) {

@@ -1,5 +1,7 @@
 // The files of a run: metrics, statistics, samples, recipe.
 #include <algorithm>
+#include <cmath>
+#include <deque>
 #include <sstream>
 
 #include "base/files/durable.hpp"
@@ -45,41 +47,74 @@ Json curves_of(const std::vector<train::Measured>& lines) {
   return json;
 }
 
-/// The numbers of modules or values by kind: {"largest": {"h.0": [a number for each time]}}. At most 200 times, evenly
-/// spaced.
+/// The numbers of modules or values by kind: {"largest": {"h.0": [a value for each time]}}. A value is a number, `true`
+/// for one that is not finite, and null where there is none. At most 200 times, evenly spaced.
 Json numbers_of(const std::vector<train::Measured>& lines, train::Measured::Groups train::Measured::*of) {
   constexpr std::size_t most = 200;
   std::vector<const train::Measured*> measured;
   for (const train::Measured& line : lines)
     if (!(line.*of).empty()) measured.push_back(&line);
   Json steps = Json::array(), kinds = Json::object();
+  std::vector<std::string> modules;  // in the order of the file
+  std::unordered_map<std::string, std::size_t> places;
+  std::map<std::pair<std::string, std::size_t>, Json> rows;  // by key and place of the module
   const std::size_t count = std::min(most, measured.size());
   for (std::size_t i = 0; i < count; ++i) {
     const train::Measured& line = *measured[count == 1 ? 0 : i * (measured.size() - 1) / (count - 1)];
     steps.push_back(line.step);
-    for (const auto& [module, numbers] : line.*of)
+    for (const auto& [module, numbers] : line.*of) {
+      const auto [place, fresh] = places.emplace(module, modules.size());
+      if (fresh) modules.push_back(module);
       for (const auto& [key, value] : numbers) {
-        Json& row = kinds[key][module];
+        Json& row = rows[{key, place->second}];
         while (row.size() < i) row.push_back(nullptr);
-        row.push_back(short_number(value));
+        row.push_back(std::isfinite(value) ? short_number(value) : Json(true));
       }
+    }
   }
+  for (auto& [key_and_place, row] : rows) kinds[key_and_place.first][modules[key_and_place.second]] = std::move(row);
+  if (kinds.empty()) steps.clear();  // the lines name modules without numbers
   return {{"steps", steps}, {"kinds", kinds}};
+}
+
+/// Returns at most the first `most` bytes of a text, cut between characters, and an ellipsis if there are more.
+std::string beginning_of(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+/// Returns a line of samples.jsonl, in which the beginning of a long text stands for the text. Other long values, such
+/// as images, become the beginning of their text. Null if the line is no sample, such as an incomplete last line.
+Json sample_of(const std::string& line) {
+  constexpr std::size_t longest = 4000;
+  try {
+    Json sample = JsonText(line, "", JsonErrors::file).root();
+    if (!sample.is_object()) return nullptr;
+    for (Json& value : sample) {
+      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+      if (text.size() > longest) value = beginning_of(text, longest);
+    }
+    return sample;
+  } catch (const FileError&) {
+    return nullptr;
+  }
 }
 
 /// The last samples.
 Json samples_of(const std::string& path) {
-  constexpr std::size_t most = 100, longest = 4000;
+  constexpr std::size_t most = 100;
   Json samples = Json::array();
   if (!is_plain_file(path)) return samples;
   std::istringstream lines(read_file(path));
-  std::vector<std::string> texts;
-  for (std::string line; std::getline(lines, line);) texts.push_back(line);
-  for (std::size_t i = texts.size() > most ? texts.size() - most : 0; i < texts.size(); ++i) {
-    if (texts[i].size() > longest) continue;
-    const Json sample = Json::parse(texts[i], nullptr, false);  // the last line may be incomplete
-    if (sample.is_object()) samples.push_back(sample);
+  std::deque<std::string> texts;
+  for (std::string line; std::getline(lines, line);) {
+    texts.push_back(std::move(line));
+    if (texts.size() > most) texts.pop_front();
   }
+  for (const std::string& text : texts)
+    if (Json sample = sample_of(text); !sample.is_null()) samples.push_back(std::move(sample));
   return samples;
 }
 }  // namespace

@@ -34,6 +34,17 @@ std::vector<Thinned> thinned(const Shape& shape, std::int64_t image, std::int64_
 }
 }  // namespace
 
+double fraction_of(double number, double low, double high) {
+  const double width = high - low;
+  if (!(width > 0)) return 0.5;
+  return std::isfinite(width) ? (number - low) / width : (number / 2 - low / 2) / (high / 2 - low / 2);
+}
+
+char byte_of(double number, double low, double high) {
+  if (!std::isfinite(number)) return static_cast<char>(255);
+  return static_cast<char>(std::lround(254 * std::clamp(fraction_of(number, low, high), 0.0, 1.0)));
+}
+
 Json image_of(const ArrayView& array, const Range& range, std::int64_t most) {
   constexpr std::int64_t most_rows = 32, most_columns = 64;
   if (range.count == 0) return nullptr;
@@ -47,8 +58,6 @@ Json image_of(const ArrayView& array, const Range& range, std::int64_t most) {
     images *= axis.kept;
     sizes.push_back({axis.size, axis.kept});
   }
-  // A byte for each element, from 0 for the least to 254 for the largest, and 255 for numbers that are not finite.
-  const double span = range.max / 2 - range.min / 2;
   std::string bytes;
   visit_elements(array, [&](const auto* elements) {
     for (std::int64_t image = 0; image < images; ++image) {
@@ -61,9 +70,7 @@ Json image_of(const ArrayView& array, const Range& range, std::int64_t most) {
       for (std::int64_t row = 0; row < rows.kept; ++row)
         for (std::int64_t column = 0; column < columns.kept; ++column) {
           const auto value = static_cast<double>(elements[begin + rows.place(row) * wide + columns.place(column)]);
-          const double scaled = span > 0 ? (value / 2 - range.min / 2) / span : 0.5;
-          bytes +=
-              static_cast<char>(std::isfinite(value) ? static_cast<unsigned char>(std::lround(254 * scaled)) : 255);
+          bytes += byte_of(value, range.min, range.max);
         }
     }
   });

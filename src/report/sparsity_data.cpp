@@ -19,7 +19,7 @@ struct Cells {
   }
 };
 
-/// The pattern as a picture: 0 where there is no element, otherwise 1 to 255 for the share of the cell's elements.
+/// The pattern as a picture: 0 where there is no element, otherwise 1 to 254 for the share of the cell's elements.
 Json picture_of(const SparsityPattern& pattern) {
   const Cells rows(pattern.shape[0]), columns(pattern.shape[1]);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(rows.count * columns.count), 0);
@@ -30,7 +30,7 @@ Json picture_of(const SparsityPattern& pattern) {
     for (std::int64_t column = 0; column < columns.count; ++column) {
       const std::int64_t count = counts[row * columns.count + column];
       const auto area = static_cast<double>(rows.width(row) * columns.width(column));
-      bytes += static_cast<char>(count == 0 ? 0 : 1 + static_cast<int>(254 * static_cast<double>(count) / area));
+      bytes += static_cast<char>(count == 0 ? 0 : 1 + static_cast<int>(253 * static_cast<double>(count) / area));
     }
   return {{"rows", rows.count}, {"columns", columns.count}, {"pixels", to_base64(bytes)}};
 }

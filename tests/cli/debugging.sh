@@ -39,7 +39,7 @@ capsule = json.load(open("outside/capsule.json"))
 capsule["failure"]["element"] = [0, 0, 1000000]
 json.dump(capsule, open("outside/capsule.json", "w"))
 PYTHON
-expect 2 "." "element. is outside" replay outside
+expect 2 "" "outside/capsule.json, line 1: no output has an element \[0, 0, 1000000\]" replay outside
 cp -r run/capsule nameless
 sed -i 's/^"outputs": .*/"outputs": {}/' nameless/tape.json
 expect 2 "" "a capsule has outputs" replay nameless

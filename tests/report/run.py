@@ -54,14 +54,31 @@ def opens(name, path, views, width=1300):
 
 
 def hostile_tape():
-    """A saved tape whose names attack a page, and which names a file that is no definition as the place of its lines."""
+    """A saved tape whose names attack a page, and which names files that are no definitions as the places of its lines."""
     play("show", "gpt2", *small, "--tape", "loss", "--with", "b=2,t=4", "--grad", "--save", "hostile")
-    tape = Path("hostile/tape.json").read_text()
+    tape = json.loads(Path("hostile/tape.json").read_text())
     Path("secret.txt").write_text("a secret\n")
-    name = json.dumps(attack)[1:-1]
-    tape = tape.replace('"tokens"', f'"{name}"').replace('"path":"h.1', f'"path":"h.1.{name}')
-    tape = re.sub(r'"where":"[^"]*linear.json', f'"where":"{os.getcwd()}/secret.txt', tape)
-    Path("hostile/tape.json").write_text(tape)
+    Path("recipe.json").write_text('{"xtape": 2, "data": "a secret"}')
+    Path("foreign.json").write_text('{"blocks": "a secret"}')
+    Path("list.json").write_text('["xtape", "blocks", "a secret"]')
+    Path("large.json").write_text('{"xtape": 2, "blocks": "a secret' + " " * (1 << 20) + '"}')
+    os.mkfifo("pipe")
+    here = os.getcwd()
+    files = [f"{here}/{name}" for name in ("secret.txt", "recipe.json", "foreign.json", "list.json", "large.json", "pipe", "none", "")]
+    files += ["/dev/zero", "/proc/kcore", "/proc/self/mem", "/etc/passwd", here]
+    renamed, sites = 0, [node["site"] for node in tape["tape"]["nodes"]]
+    for i, site in enumerate(sites):
+        if site.get("path", "").startswith("h.1"):
+            site["path"] = site["path"].replace("h.1", "h.1." + attack)
+            renamed += 1
+        if i % 3 == 0:  # places of a program, and definitions
+            site.pop("where", None)
+            site["caller"] = {"file": files[i // 3 % len(files)], "line": 1}
+        elif i % 3 == 1:
+            site["where"] = files[i // 3 % len(files)] + ", block 'secrets'"
+    tape["tape"]["nodes"][0]["name"] = attack
+    holds("the hostile tape names every file in both ways", renamed > 0 and len(sites) > 6 * len(files))
+    Path("hostile/tape.json").write_text(json.dumps(tape))
 
 
 def made_run():
@@ -78,7 +95,7 @@ def made_run():
 
 def check_data():
     play("report", "gpt2", *small, "--with", "b=2,t=4", "--memory", "1GiB", "--out", "gpt2.html")
-    page, assets = Path("gpt2.html").read_text(), 0
+    page = Path("gpt2.html").read_text()
     data, assets = data_of(page)
     holds("the page without data has at most 1 MB", assets <= 1e6, str(assets))
     addresses = set(re.findall(r"https?://[\w./]+", page))
@@ -97,6 +114,8 @@ def check_data():
     holds("a long curve keeps its extremes", loss.get(7777) == 99.5 and loss.get(12345) == -3.25)
     holds("a long curve is thinned", 1000 < len(loss) <= 4002, str(len(loss)))
     holds("evaluations are complete", curves["validation_loss"]["steps"] == [5000, 10000, 15000, 20000])
+    check_samples()
+    check_statistics()
 
     hostile_tape()
     play("report", "hostile", "--title", attack, "--out", "hostile.html")
@@ -105,8 +124,42 @@ def check_data():
     holds("the title is text", html.unescape(title) == attack, title)
     holds("names reach the page as data only", "attacked" not in page.replace(title, ""))
     data = data_of(page)[0]
-    holds("a tape from elsewhere cannot make a page show other files", "a secret" not in json.dumps(data["plays"][0]["files"]))
+    texts = [file["text"] for file in data["plays"][0]["files"]]
+    holds("a tape from elsewhere cannot make a page show other files", len(texts) > 0 and all('"blocks": {' in text or
+          '"functions": {' in text for text in texts), str([text[:60] for text in texts]))
     holds("hostile names are in the data as they are", attack in data["strings"])
+
+
+def small_run(name, metrics="", samples=""):
+    Path(name).mkdir()
+    Path(name, "recipe.json").write_text('{"xtape": 2}')
+    Path(name, "metrics.jsonl").write_text(metrics)
+    Path(name, "samples.jsonl").write_text(samples)
+    play("report", name, "--out", f"{name}.html")
+    return data_of(Path(f"{name}.html").read_text())[0]["runs"][0]
+
+
+def check_samples():
+    """Long samples are cut, and lines that are no samples are left out."""
+    lines = [{"step": 1, "prompt": "a", "text": "b"}, {"step": 2, "prompt": "a", "text": "x" * 3999 + "é" * 9000},
+             {"step": 3, "function": "f", "results": {"y": [0.5] * 9000}}]
+    deep = '{"step": 4, "text": ' + "[" * 100000 + "]" * 100000 + "}\n"
+    found = small_run("sampled", samples="".join(json.dumps(line) + "\n" for line in lines) + deep + '[1]\n{"step": 5, "te')["samples"]
+    holds("samples are those of the file", [sample["step"] for sample in found] == [1, 2, 3] and found[0] == lines[0])
+    holds("a long text is cut between characters", found[1]["text"] == "x" * 3999 + "…")
+    holds("long results are cut", found[2]["results"].startswith('{"y":[0.5,0.5') and found[2]["results"].endswith("…"))
+
+
+def check_statistics():
+    """Where a module has no number, there is none; this differs from a number that is not finite."""
+    lines = [{"step": 1, "statistics": {"b": {"mean": 1}}}, {"step": 2, "statistics": {"b": {"mean": None}, "a": {"mean": 2}}},
+             {"step": 3, "statistics": {"a": {"mean": 3, "zeros": 0.5}}}, {"step": 3, "loss": 1}]
+    found = small_run("modules", metrics="".join(json.dumps(line) + "\n" for line in lines))["statistics"]
+    holds("statistics have their places", found == {"steps": [1, 2, 3],
+          "kinds": {"mean": {"b": [1, True], "a": [None, 2, 3]}, "zeros": {"a": [None, None, 0.5]}}}, str(found))
+    holds("modules are in the order of the file", list(found["kinds"]["mean"]) == ["b", "a"])
+    found = small_run("bare", metrics='{"step": 1, "statistics": {"h": {}}}\n')["statistics"]
+    holds("modules without numbers are no statistics", found == {"steps": [], "kinds": {}}, str(found))
 
 
 def check_sources():
@@ -121,12 +174,14 @@ def check_watch():
     """`--watch` writes the page again when the run has grown, and ends at a signal."""
     watcher = subprocess.Popen([xtape, "report", "made", "--watch", "--out", "watched.html"])
     page = Path("watched.html")
-    until(page.exists)
-    before = page.read_bytes()
+    holds("a watch begins with a page", until(page.exists))
     holds("a watched page reloads itself", data_of(page.read_text())[0]["reload"] > 0)
-    with open("made/metrics.jsonl", "a") as lines:
-        lines.write('{"step":20001,"loss":77.5,"learning_rate":0.1,"gradient_norm":1}\n')
-    holds("a watched page grows with its run", until(lambda: page.read_bytes() != before))
+    for file, line in (("metrics.jsonl", '{"step":20001,"loss":77.5,"learning_rate":0.1,"gradient_norm":1}\n'),
+                       ("samples.jsonl", '{"step":20001,"prompt":"a","text":"b"}\n')):
+        before = page.read_bytes()
+        with open(f"made/{file}", "a") as lines:
+            lines.write(line)
+        holds(f"a watched page grows with {file}", until(lambda: page.read_bytes() != before))
     watcher.send_signal(signal.SIGINT)
     holds("a watch ends at a signal", watcher.wait() == 130)
 
@@ -145,6 +200,24 @@ def check_errors():
     holds("--watch needs runs", "--watch needs runs" in play("report", "hostile", "--watch", code=2))
     holds("options have an effect", "no input of this page takes --in" in play("report", "gpt2", "--in", "x", code=2))
     holds("sizes have units", "MiB" in play("report", "gpt2", "--memory", "12", code=2))
+    holds("a limit that no plan keeps to is refused", "needs at least" in play("report", "gpt2", *small, "--memory", "1 bytes", code=2))
+    holds("a page ends in .html", "must end in .html, not 'gpt2.json'" in play("report", "gpt2", "--out", "gpt2.json", code=2))
+    shutil.copy(Path(source, "models/recipes/digits.json"), "recipe.html")
+    os.symlink("recipe.html", "link.html")
+    for out in ("recipe.html", "./recipe.html", "link.html"):
+        holds(f"{out} is left alone", "would replace the input 'recipe.html'" in play("report", "recipe.html", "--out", out, code=2))
+    play("report", "made", "made", code=2)
+    for words in (["--values"], ["--plays", "2"], ["--memory", "1GiB"], ["--source", "a"], ["--threads", "1"], ["--set", "steps=3"]):
+        holds(f"--watch takes no {words[0]}", f"takes no {words[0]}" in play("report", "made", "--watch", *words, code=2))
+    holds("a target needs a source", "--source" in play("report", "made", "--target", "a", code=2))
+    holds("a run without a definition has a note", "has no graph of made" in data_of(made_page("made"))[0]["notes"][0])
+    for words in (["--values"], ["--memory", "1GiB"], ["--memory", "much"], ["--set", "steps"], ["--set", "steps=3"]):
+        play("report", "made", *words, code=2)
+
+
+def made_page(*words):
+    play("report", *words, "--out", "page.html")
+    return Path("page.html").read_text()
 
 
 def trained(name, *words, code=0):
@@ -161,9 +234,14 @@ def check_browser():
     found = opens("a run", "fine.html", ["runs", "graph", "memory", "time", "threads", "values", "attention"], 400)
     holds("a run: its curves and samples are there", all(word in found["views"]["runs"]["text"] for word in ("Loss", "Gradient norm", "Samples of", "Statistics")))
     holds("a run: time is measured", "1 measured" in found["views"]["time"]["text"])
+    for option in (["--values"], ["--plays", "1"], ["--errors"], ["--memory", "1GiB"], ["--threads", "1"]):
+        holds(f"a capsule takes no {option[0]}", "no input of this page takes" in play("report", "failed/capsule", *option, code=2))
     play("report", "failed", "--out", "failed.html")
     text = opens("a failed run", "failed.html", ["runs", "failure", "graph"])["views"]["failure"]["text"]
     holds("a failed run: the cause is named", "because of" in text and "gpt2.json" in text, text[:200])
+    shutil.copytree("fine", "elsewhere/fine")
+    names = [each["name"] for each in data_of(made_page("fine", "elsewhere/fine"))[0]["plays"]]
+    holds("plays of the same name are told apart", names == ["fine", "elsewhere/fine"], str(names))
     play("report", "gpt2", "hostile", *small, "--out", "both.html")
     found = opens("hostile names", "both.html", ["graph", "memory", "time", "compare"])
     holds("hostile names: they are shown, with marks for controls", "‹U+202E›" in found["views"]["compare"]["text"])
@@ -171,6 +249,14 @@ def check_browser():
     holds("search selects", found["searched"] > 5)
     holds("a click on a line selects its nodes", found["lineNodes"] > 0 and "line" in found["details"])
     holds("keys clear the selection and switch the theme", found["cleared"] and found["switched"])
+    sizes = [*small, "--with", "b=8,t=64"]
+    least = re.search(r"needs at least [^(]*\(([0-9]+ bytes)\)", play("report", "gpt2", *sizes, "--memory", "1 bytes", code=2))[1]
+    play("report", "gpt2", *sizes, "--memory", least, "--out", "plans.html")
+    plans = data_of(Path("plans.html").read_text())[0]["plays"][0]["plans"]
+    steps = [len(plan["steps"]["op"]) for plan in plans]
+    found = opens("two plans", "plans.html", ["graph", "memory", "time"])
+    holds("every view shows the plan that is chosen", len(set(steps)) == 2 and found["planSteps"] == [f"{count} steps" for count in steps],
+          f"{steps} {found.get('planSteps')}")
 
 
 with tempfile.TemporaryDirectory() as work:

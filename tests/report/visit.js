@@ -79,11 +79,21 @@ async function visit() {
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
     found.cleared = report.state.selection === null;
   }
+  if (report.state.play?.plans.length > 1) {
+    found.planSteps = [];
+    for (const value of ["0", "1"]) {
+      document.getElementById("tab-memory").click();
+      const choice = [...document.querySelectorAll("#view select")].find(each => each.labels[0].textContent.startsWith("Plan"));
+      choice.value = value;
+      choice.dispatchEvent(new Event("change"));
+      document.getElementById("tab-time").click();
+      found.planSteps.push(document.querySelector("#view .bar").textContent.match(/\d+ steps/)[0]);
+    }
+  }
   const theme = root.dataset.theme;
   document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "d", bubbles: true }));
   found.switched = root.dataset.theme !== theme;
   found.strangers = document.querySelectorAll("img, iframe, object, embed, link, form, [onerror], [onclick]").length;
-  found.scripts = document.scripts.length;
   found.attacked = window.attacked ?? 0;
   found.wide = document.body.scrollWidth > innerWidth;
   root.dataset.found = JSON.stringify(found);

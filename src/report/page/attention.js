@@ -3,13 +3,16 @@ import { bytesOf, choice, el, percent, shown } from "./dom.js";
 import { Stage, colour, fitted, shade, shadeText } from "./stage.js";
 import { state } from "./state.js";
 
-/// Draws a matrix of bytes, a pixel for each. `hole` stands for numbers that are not finite, `empty` for no number.
-export function pixels(canvas, bytes, rows, columns, { offset = 0, most = 255, hole = -1, empty = -1 } = {}) {
+// A byte of a picture is a number from 0 to 1, as 0 to 254, or 255 for one that is not finite.
+const brightest = 254, orange = [213, 94, 0];
+
+/// Draws a matrix of bytes, one pixel for each element. `empty` stands for no element.
+export function pixels(canvas, bytes, rows, columns, { offset = 0, empty = -1 } = {}) {
   Object.assign(canvas, { width: columns, height: rows });
   const image = new ImageData(columns, rows);
   for (let i = 0; i < rows * columns; ++i) {
-    const byte = bytes[offset + i], rgb = byte === hole ? [213, 94, 0] : shade(byte / most);
-    image.data.set([...rgb, byte === empty ? 0 : 255], 4 * i);
+    const byte = bytes[offset + i];
+    image.data.set([...(byte > brightest ? orange : shade(byte / brightest)), byte === empty ? 0 : 255], 4 * i);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
@@ -57,9 +60,11 @@ export class AttentionView {
     [...this.grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === layer * heads + head));
     this.stage.request();
   }
+  /// A weight from 0 to 1. NaN if it is not finite.
   weight(row, column) {
     const [, heads, rows, columns] = this.chosen.shape;
-    return this.chosen.bytes[((this.layer * heads + this.head) * rows + row) * columns + column] / 255;
+    const byte = this.chosen.bytes[((this.layer * heads + this.head) * rows + row) * columns + column];
+    return byte > brightest ? NaN : byte / brightest;
   }
   measure(stage) {
     const [, , rows, columns] = this.chosen.shape;
@@ -72,7 +77,8 @@ export class AttentionView {
     const focus = stage.hovered?.row ?? null;
     for (let row = 0; row < rows; ++row) for (let column = 0; column < columns; ++column) {
       context.globalAlpha = focus === null || focus === row ? 1 : 0.35;
-      context.fillStyle = shadeText(this.weight(row, column));
+      const weight = this.weight(row, column);
+      context.fillStyle = Number.isNaN(weight) ? `rgb(${orange.join(" ")})` : shadeText(weight);
       context.fillRect(left + column * cell, top + row * cell, cell - (cell > 8 ? 1 : 0), cell - (cell > 8 ? 1 : 0));
     }
     context.globalAlpha = 1;
@@ -97,8 +103,10 @@ export class AttentionView {
     const row = Math.floor((y - top) / cell), column = Math.floor((x - left) / cell);
     if (row < 0 || row >= rows || column >= columns) return null;
     const { queries, keys } = this.chosen,
-        best = [...Array(columns).keys()].sort((a, b) => this.weight(row, b) - this.weight(row, a)).slice(0, 3);
-    const of = at => `${shown(keys.tokens[at])} ${percent(this.weight(row, at))}`;
+        size = at => this.weight(row, at) || 0,
+        text = weight => (Number.isNaN(weight) ? "not finite" : percent(weight)),
+        best = [...Array(columns).keys()].sort((a, b) => size(b) - size(a)).slice(0, 3);
+    const of = at => `${shown(keys.tokens[at])} ${text(this.weight(row, at))}`;
     const here = column >= 0 ? "\nhere: " + of(column) : "";
     return { row, text: `${shown(queries.tokens[row])} attends to\n${best.map(of).join(", ")}${here}` };
   }

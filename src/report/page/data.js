@@ -11,6 +11,13 @@ export async function readPage(text) {
 /// "#12 add" gives 12; names of sources give -1.
 const numberOf = label => (label.startsWith("#") ? parseInt(label.slice(1), 10) : -1);
 
+/// The words of the path of a module, of which ONNX separates by "/". Views follow them by recursion, so a hostile path
+/// gets no more than `most`.
+export function wordsOf(path) {
+  const most = 100, by = path.startsWith("/") ? "/" : ".", words = path.split(by).filter(word => word !== "");
+  return words.length > most ? [...words.slice(0, most - 1), words.slice(most - 1).join(by)] : words;
+}
+
 export class Play {
   constructor(raw, strings) {
     const { graph } = raw;
@@ -61,11 +68,10 @@ export class Play {
   isHidden(node) {
     return this.kind[node] === "source" && this.op[node] !== "input";
   }
-  /// The modules around a node. Lines of functions belong to no module. ONNX separates by "/".
+  /// The modules around a node. Lines of functions belong to no module.
   modules(node) {
     const site = this.sites[this.site[node]];
-    if (site.owner.startsWith("function '")) return [];
-    return site.path.split(site.path.startsWith("/") ? "/" : ".").filter(word => word !== "");
+    return site.owner.startsWith("function '") ? [] : wordsOf(site.path);
   }
   typeText(node) {
     return this.types[node].map(shortType).join(", ");

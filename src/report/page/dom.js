@@ -14,6 +14,9 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+/// The largest of many numbers, and at least `least`. (Math.max takes no long lists.)
+export const largest = (numbers, least = -Infinity) => numbers.reduce((a, b) => Math.max(a, b), least);
+
 /// A list of terms with their values. Terms without a value are left out.
 export function facts(rows) {
   const given = rows.filter(([, value]) => value !== "" && value !== undefined && value !== null && value.length !== 0);

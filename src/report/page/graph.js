@@ -1,5 +1,5 @@
 // The graph: modules as boxes that open, calls, and the edges between them.
-import { choice, el, bytesText, secondsText, shortType, shown, numberText, clickable } from "./dom.js";
+import { choice, el, bytesText, largest, secondsText, shortType, shown, numberText, clickable } from "./dom.js";
 import { arrange, head } from "./nesting.js";
 import { Stage, colour, fitted, shadeText } from "./stage.js";
 import { select, selectModule, selectNode, state } from "./state.js";
@@ -26,7 +26,7 @@ export class GraphView {
     this.play = play;
     this.colouring = this.play.errors.length > 0 ? "error" : "kind";
     this.played = false;
-    this.play.bytesOf ??= new Float64Array(this.play.count);
+    this.play.bytesOf = new Float64Array(this.play.count);
     for (const buffer of this.play.plan?.buffers ?? [])
         if (buffer.node >= 0) this.play.bytesOf[buffer.node] += buffer.bytes;
     this.bar = el("div", { class: "bar" });
@@ -134,7 +134,7 @@ export class GraphView {
       const item = this.tree.itemOf[node], value = of(this.play, node), before = this.total.get(item) ?? 0;
       if (item) this.total.set(item, largestOnly ? Math.max(before, value) : before + value);
     }
-    this.largest = Math.max(0, ...[...this.total].map(([item, value]) => (item.items?.length ? 0 : value)));
+    this.largest = largest([...this.total].map(([item, value]) => (item.items?.length ? 0 : value)), 0);
   }
 
   draw(context, stage) {

@@ -1,23 +1,22 @@
 // The layout of a graph in layers (Sugiyama, Tagawa and Toda, 1981): every edge goes down.
+import { largest } from "./dom.js";
 
 /// Moves the centres of a row of boxes as little as possible from where they want to be, so that they do not overlap:
 /// isotonic regression by pooling.
 function spread(row, wanted, gap) {
-  const blocks = [];
-  let offset = 0;
+  const blocks = [], offsets = [], place = ({ sum, count }) => sum / count;
   row.forEach((box, i) => {
-    if (i > 0) offset += (row[i - 1].w + box.w) / 2 + gap;
-    let block = { sum: wanted[i] - offset, count: 1, offsets: [offset] };
-    const place = ({ sum, count }) => sum / count;
+    offsets.push(i > 0 ? offsets[i - 1] + (row[i - 1].w + box.w) / 2 + gap : 0);
+    const block = { sum: wanted[i] - offsets[i], count: 1 };
     while (blocks.length > 0 && place(blocks[blocks.length - 1]) > place(block)) {
       const before = blocks.pop();
-      block = { sum: before.sum + block.sum, count: before.count + block.count,
-          offsets: [...before.offsets, ...block.offsets] };
+      block.sum += before.sum;
+      block.count += before.count;
     }
     blocks.push(block);
   });
   let i = 0;
-  for (const { sum, count, offsets } of blocks) for (const each of offsets) row[i++].cx = sum / count + each;
+  for (const block of blocks) for (const end = i + block.count; i < end; ++i) row[i].cx = place(block) + offsets[i];
 }
 
 const mean = numbers => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
@@ -33,11 +32,11 @@ export function layered(items, edges, { gapX = 26, gapY = 40 } = {}) {
     boxes[from].down.push(to);
   for (const box of boxes) for (const to of box.down) boxes[to].layer = Math.max(boxes[to].layer, box.layer + 1);
   // An item without operands stands directly above its first reader, and the exit of a box below everything.
-  const hasUp = new Set(down.map(edge => edge.to)), deepest = Math.max(0, ...boxes.map(box => box.layer));
+  const hasUp = new Set(down.map(edge => edge.to)), deepest = largest(boxes.map(box => box.layer), 0);
   for (const box of [...boxes].reverse())
     if (box.item.port === "exit") box.layer = deepest;
     else if (!hasUp.has(box.index) && box.down.length > 0 && !box.item.port)
-      box.layer = Math.min(...box.down.map(to => boxes[to].layer)) - 1;
+      box.layer = -largest(box.down.map(to => -boxes[to].layer)) - 1;
   const layers = [];
   for (const box of boxes) (layers[box.layer] ??= []).push(box);
   for (let i = 0; i < layers.length; ++i) layers[i] ??= [];
@@ -108,7 +107,7 @@ function placeX(layers, gap) {
 function finish(layers, items, edges, gapY) {
   let left = Infinity, right = -Infinity, y = 0;
   for (const layer of layers) {
-    const high = Math.max(0, ...layer.map(box => box.h));
+    const high = largest(layer.map(box => box.h), 0);
     for (const box of layer) {
       box.cy = y + high / 2;
       left = Math.min(left, box.cx - box.w / 2);

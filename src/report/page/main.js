@@ -158,6 +158,8 @@ async function start() {
   sourcePanel = new SourcePanel(byId("source"));
   onChange(what => {
     if (what === "plan" || what === "play") sourcePanel.use();
+    if (what === "plan")
+      for (const [name, each] of made) if (each !== current) made.delete(name);  // they show the plan before
     byId("play").value = state.page.plays.indexOf(state.play);
     current?.view.changed?.(what);
     refreshDetails();

@@ -1,5 +1,5 @@
 // Memory: the arena over the steps, each buffer a rectangle at its place, from its first to its last use.
-import { bytesText, choice, el, numberText, percent, secondsText, shown, table } from "./dom.js";
+import { bytesText, choice, el, largest, numberText, percent, secondsText, shown, table } from "./dom.js";
 import { Stage, colour, fitted, seriesColour } from "./stage.js";
 import { changed, select, selectNode, state } from "./state.js";
 
@@ -25,7 +25,7 @@ export class MemoryView {
     const { play } = this, { plan } = play;
     this.plan = plan;
     this.buffers = plan.buffers.filter(each => each.kind === "arena" && each.first >= 0 && each.bytes > 0);
-    this.height = Math.max(1, ...this.buffers.map(each => each.offset + each.bytes));
+    this.height = largest(this.buffers.map(each => each.offset + each.bytes), 1);
     this.backward = plan.backward(play);
     const groups = new Map();
     for (const buffer of this.buffers) {

@@ -1,5 +1,6 @@
 // The details of what is selected, and the text of the definition, whose lines select.
-import { bytesText, choice, clickable, el, facts, numberText, percent, secondsText, shown, shownLines } from "./dom.js";
+import { bytesText, choice, clickable, el, facts, largest, numberText, percent } from "./dom.js";
+import { secondsText, shown, shownLines } from "./dom.js";
 import { selectLine, selectModule, selectNode, state } from "./state.js";
 import { pictureOf } from "./values.js";
 
@@ -124,8 +125,8 @@ export class SourcePanel {
     plan.site.forEach((site, step) => add(this.time, play.lineKey(site), plan.seconds[step]));
     for (const { node, bytes } of plan.livingAt(plan.peakStep))
       if (node >= 0) add(this.memory, play.lineKey(play.site[node]), bytes);
-    this.mostTime = Math.max(1e-12, ...this.time.values());
-    this.mostMemory = Math.max(1, ...this.memory.values());
+    this.mostTime = largest([...this.time.values()], 1e-12);
+    this.mostMemory = largest([...this.memory.values()], 1);
   }
   show(index) {
     this.file = index;
@@ -163,7 +164,7 @@ export class SourcePanel {
     const here = new Set(sites.filter(site => site.file === this.files[this.file].name).map(site => site.line));
     this.lines.forEach((line, i) => line.classList.toggle("on", here.has(i + 1)));
     if (follow && here.size > 0 && selection.kind !== "line") {
-      const line = this.lines[Math.min(...here) - 1];
+      const line = this.lines[-largest([...here].map(each => -each)) - 1];
       this.code.scrollTop = line.offsetTop - this.code.offsetTop - this.code.clientHeight / 3;
     }
   }

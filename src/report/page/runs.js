@@ -6,8 +6,8 @@ import { selectModule, state } from "./state.js";
 
 /// Metrics that stand in one chart: those of updates and of evaluations.
 const chartOf = key => key.replace(/^validation_/, "").replace(/ on .*/, "");
-const chartNames = { loss: "Loss", learning_rate: "Learning rate", gradient_norm: "Gradient norm",
-    tokens_per_s: "Tokens per second", seconds: "Seconds per update" };
+const chartNames = new Map([["loss", "Loss"], ["learning_rate", "Learning rate"], ["gradient_norm", "Gradient norm"],
+  ["tokens_per_s", "Tokens per second"], ["seconds", "Seconds per update"]]);
 const chartOrder = ["loss", "perplexity", "accuracy", "learning_rate", "gradient_norm", "tokens_per_s"];
 
 export class RunsView {
@@ -58,7 +58,8 @@ export class RunsView {
         const best = run.best?.key === key ? run.best : null;
         const curve = { name: (this.runs.length > 1 ? run.name + " " : "") + key, colour: () => seriesColour(i), steps,
             values, dashed: evaluation, points: evaluation, best, exact: key === "learning_rate" };
-        charts.set(chartOf(key), [...(charts.get(chartOf(key)) ?? []), curve]);
+        charts.set(chartOf(key), charts.get(chartOf(key)) ?? []);
+        charts.get(chartOf(key)).push(curve);
       }
     });
     this.addWatched(charts);
@@ -66,7 +67,7 @@ export class RunsView {
     this.grid.replaceChildren(...[...charts.keys()].sort((a, b) => place(a) - place(b)).map(key => {
       const host = el("div", { class: "stage" }), last = charts.get(key)[0];
       const card = el("div", { class: "card" },
-          el("h2", {}, shown(chartNames[key] ?? key),
+          el("h2", {}, shown(chartNames.get(key) ?? key),
           el("span", { class: "dim", style: { float: "right", "font-weight": 400 } },
         numberText(last.values[last.values.length - 1]))), host);
       queueMicrotask(() => new Chart(host, `${key} over the updates`, charts.get(key), this.shared));
@@ -150,7 +151,8 @@ class Statistics {
   }
   size() {
     this.rows = Object.entries(this.run.statistics.kinds[this.kind]);
-    const positive = this.rows.flatMap(([, values]) => values).filter(value => value > 0).map(Math.log);
+    const numbers = this.rows.flatMap(([, values]) => values).filter(value => typeof value === "number");
+    const positive = numbers.filter(value => value > 0).map(Math.log);
     this.low = positive.reduce((a, b) => Math.min(a, b), Infinity);
     this.high = positive.reduce((a, b) => Math.max(a, b), -Infinity);
     this.host.style.height = 16 * this.rows.length + 28 + "px";
@@ -167,7 +169,7 @@ class Statistics {
       context.fillText(shown(module || "update").slice(-26), left - 8, 16 * row + 8);
       steps.forEach((_, i) => {
         const value = values[i];
-        context.fillStyle = value === null ? colour("mark") : value === undefined ? colour("page")
+        context.fillStyle = value === true ? colour("mark") : typeof value !== "number" ? colour("page")
             : shadeText(value > 0 ? (Math.log(value) - this.low) / (this.high - this.low || 1) : 0);
         context.fillRect(left + i * w, 16 * row, w - (w > 6 ? 1 : 0), 15);
       });
@@ -183,7 +185,7 @@ class Statistics {
     const i = Math.floor((px - this.left) / ((stage.width - this.left) / steps.length)),
         line = this.rows[Math.floor(py / 16)];
     if (!line || i < 0 || i >= steps.length) return null;
-    const value = line[1][i] === null ? "not finite" : numberText(line[1][i]);
+    const value = line[1][i] === true ? "not finite" : numberText(line[1][i]);
     return { module: line[0], text: `${line[0]}\nupdate ${steps[i]}: ${value}` };
   }
 }

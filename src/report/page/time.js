@@ -1,4 +1,5 @@
 // Time: the steps as flames by module, by op or in order, tables of ops, and what was fused or nearly.
+import { wordsOf } from "./data.js";
 import { choice, el, percent, secondsText, shown, table } from "./dom.js";
 import { Stage, colour, fitted, seriesColour } from "./stage.js";
 import { select, selectModule, selectNode, selectStep, state } from "./state.js";
@@ -53,7 +54,7 @@ export class TimeView {
   words(step) {
     const { play, plan } = this, site = play.sites[plan.site[step]], module = plan.module[step];
     if (this.grouping === "op") return [plan.op[step], module || "(no module)"];
-    const words = module.startsWith("/") ? module.split("/").slice(1) : module ? module.split(".") : ["(no module)"];
+    const words = module ? wordsOf(module) : ["(no module)"];
     const node = plan.nodeOf[step];
     if (this.grouping === "layers") words.forEach((word, i) => /^\d+$/.test(word) && (words[i] = "0, 1, …"));
     if (this.grouping !== "order" && play.loss >= 0) words.unshift(node >= 0 && play.isBackward(node) ? "backward"
@@ -63,14 +64,18 @@ export class TimeView {
   /// Makes the flames: equal words of neighbours, or of all steps, are one.
   grow() {
     const { plan } = this, merge = this.grouping !== "order";
-    this.root = { name: "all", kids: [], seconds: plan.total, steps: [], depth: -1, start: 0 };
+    this.root = { name: "all", kids: [], named: new Map(), seconds: plan.total, steps: [], depth: -1, start: 0 };
     this.depth = 0;
     for (let step = 0; step < plan.count; ++step) {
       let flame = this.root;
       this.words(step).forEach((word, depth) => {
-        const known = merge ? flame.kids.find(kid => kid.name === word) : flame.kids[flame.kids.length - 1];
+        const known = merge ? flame.named.get(word) : flame.kids[flame.kids.length - 1];
         let next = known?.name === word ? known : null;
-        if (!next) flame.kids.push((next = { name: word, kids: [], seconds: 0, steps: [], depth, parent: flame }));
+        if (!next) {
+          next = { name: word, kids: [], named: new Map(), seconds: 0, steps: [], depth };
+          flame.kids.push(next);
+          flame.named.set(word, next);
+        }
         next.seconds += plan.seconds[step];
         next.steps.push(step);
         flame = next;
@@ -130,8 +135,11 @@ export class TimeView {
   clicked(flame) {
     if (!flame) return select(null);
     if (flame.steps.length === 1) return selectStep(flame.steps[0]);
-    const on = new Set(flame.steps);
-    select({ kind: "flame", title: flame.name, nodes: node => on.has(this.plan.stepOf[node]), steps: flame.steps });
+    this.pick(flame);
+  }
+  pick({ name, steps }) {
+    const on = new Set(steps);
+    select({ kind: "flame", title: name, nodes: node => on.has(this.plan.stepOf[node]), steps });
   }
 
   showTables() {
@@ -155,8 +163,7 @@ export class TimeView {
         each.flops > 0 ? (each.flops / each.seconds / 1e9).toFixed(1) : "",
             each.bytes > 0 ? (each.bytes / each.seconds / 1e9).toFixed(1) : ""]), i => go(all[i])));
     const ops = rows(step => plan.op[step]), modules = rows(step => plan.module[step] || "(no module)");
-    const pick = each => select({ kind: "flame", title: each.name,
-        nodes: node => each.steps.includes(plan.stepOf[node]), steps: each.steps });
+    const pick = each => this.pick(each);
     const misses = plan.fusions.filter(each => each.miss), applied = new Map();
     for (const { rule, miss } of plan.fusions) if (!miss) applied.set(rule, (applied.get(rule) ?? 0) + 1);
     this.below.replaceChildren(times("By op", ops, pick),

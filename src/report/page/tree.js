@@ -78,7 +78,7 @@ export class Tree {
       this.move(member, fold);
     }
     Object.assign(fold, { members, count: members.reduce((sum, each) => sum + each.count, 0),
-      first: Math.min(...members.map(each => each.first)) });
+      first: members.reduce((first, each) => Math.min(first, each.first), Infinity) });
     if (!whole) box.kids.set(title, fold);
   }
   move(box, parent) {

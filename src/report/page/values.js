@@ -34,7 +34,7 @@ function slicesOf({ rows, columns, of, axes, pixels: text }) {
   const label = el("span", { class: "dim" });
   const show = () => {
     const image = at.reduce((all, i, axis) => all * axes[axis][1] + i, 0);
-    pixels(canvas, bytes, rows, columns, { offset: image * rows * columns, most: 254, hole: 255 });
+    pixels(canvas, bytes, rows, columns, { offset: image * rows * columns });
     label.textContent = axes.length > 0 ? `[${[...at.map((_, axis) => place(axis)), ":", ":"].join(", ")}]` : "";
     canvas.setAttribute("aria-label", `Picture of the elements ${label.textContent}`);
   };
