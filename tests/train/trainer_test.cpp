@@ -2,7 +2,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <vector>
 
+#include "base/system/system.hpp"
+#include "needs.hpp"
 #include "sum_batches.hpp"
 #include "tiny.hpp"
 
@@ -51,6 +55,21 @@ Store copy_of(const Store& store) {
   return copy;
 }
 }  // namespace
+
+TEST_CASE("within a memory limit, the first update gives back what was freed since the plan was made" *
+          needs_no_sanitizer()) {
+  Setup setup(8);
+  TrainerOptions options = options_of();
+  options.memory = std::size_t{64} << 30;
+  Trainer trainer(setup.model, setup.batches, options);
+  std::vector<std::unique_ptr<char[]>> pieces;  // each is smaller than what malloc maps
+  for (int i = 0; i < 40000; ++i) pieces.push_back(std::make_unique<char[]>(1000));
+  const std::unique_ptr<char[]> last = std::move(pieces.back());  // keeps the end of the heap in use
+  pieces.clear();
+  const std::size_t before = resident_bytes();
+  trainer.update();
+  CHECK(resident_bytes() + 30'000'000 < before);
+}
 
 TEST_CASE("a schedule ends with the update that completes its epochs") {
   struct Epochs : tiny::SumBatches {

@@ -72,6 +72,10 @@ void TrainingMemory::make_room(const std::function<bool()>& drop) {
   peak_before_ = peak_resident_bytes();
 }
 
+void TrainingMemory::expect_update() const {
+  if (later_ > 0) return_freed_memory();
+}
+
 void TrainingMemory::note_update() {
   before_ += std::exchange(absent_, 0);
   later_ = 0;

@@ -34,7 +34,10 @@ class TrainingMemory {
   /// Drops all plans. Returns whether a plan of `bytes` bytes fits beside the other needs of the process. Always
   /// returns false before settle() has returned.
   bool affords(std::size_t bytes, const std::function<bool()>& drop);
-  /// Reports that the first update has been made.
+  /// Before the first update, gives back what the process has freed since the plan was made, such as the metadata of
+  /// files: it would be resident beside the arena.
+  void expect_update() const;
+  /// Reports that an update has been made.
   void note_update();
 
  private:

@@ -16,6 +16,7 @@ StepReport Trainer::update() {
   const train::Turn& turn = d.turn();
   d.plays.take(turn);
   d.optimizer.take_waited();
+  if (d.memory) d.memory->expect_update();
   const train::UpdateSums sums = d.add(d.play());
   if (sums.interrupted > 0) d.stop_here();
   d.check(sums);
