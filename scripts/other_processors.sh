@@ -56,6 +56,7 @@ configure_aarch64() { # configure_aarch64 BUILD ROOT
   cache=$(command -v ccache)
   cat >"$1/cross.ini" <<END
 [binaries]
+c = [${cache:+'$cache', }'aarch64-linux-gnu-gcc', '--sysroot=$2']
 cpp = [${cache:+'$cache', }'aarch64-linux-gnu-g++', '--sysroot=$2']
 ar = 'aarch64-linux-gnu-ar'
 strip = 'aarch64-linux-gnu-strip'

@@ -163,7 +163,7 @@ class BlockReader<block::Q4_K> {
   template <int odd, class F>
   [[gnu::always_inline]] void group(std::int64_t n, const F& f) const {
     const float scale = parts_.scales[2 * n + odd], minimum = parts_.minima[2 * n + odd];
-    const std::uint8_t* q = block_.q + 32 * n;
+    [[maybe_unused]] const std::uint8_t* q = block_.q + 32 * n;
 #ifdef __AVX512F__
     const __m512 values = values_of_bits(scale, 0, minimum);
     each_register(
