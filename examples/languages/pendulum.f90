@@ -8,9 +8,9 @@ program pendulum
   type(c_ptr) :: tape, weights, step
   type(xtape_var) :: inputs(2), network, loss
   type(xtape_view) :: feeds(2)
-  real(c_double), target :: seen(rows, 2), acceleration(rows), error
+  real(c_double), target :: seen(rows, 2), acceleration(rows)
   integer(c_int64_t), target :: sizes(4, 2)
-  real(c_double) :: angle, speed, force, sum_of_errors, first
+  real(c_double) :: angle, speed, force, error, sum_of_errors, first
   integer :: i, row
 
   ! The network: (angle, speed) -> acceleration. It is recorded once; its loss and gradients are compiled once.
@@ -38,7 +38,7 @@ program pendulum
     speed = speed + dt * force
     angle = angle + dt * speed
     if (i < rows) cycle  ! the network learns from the last steps, while the simulation goes on
-    call xtape_check(xtape_step_update(step, inputs, feeds, 2_c_size_t, c_loc(error)))
+    call xtape_check(xtape_step_update(step, inputs, feeds, 2_c_size_t, error))
     sum_of_errors = sum_of_errors + error
     if (mod(i, 1000) /= 0) cycle
     print '(a,i5,a,f8.4)', 'step', i, '  mean squared error', sum_of_errors / 1000

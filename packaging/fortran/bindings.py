@@ -13,6 +13,9 @@ RESULTS = {"const char*": "type(c_ptr)", "xtape_status": "integer(c_int32_t)", "
 VALUES = {"int32_t": "integer(c_int32_t)", "xtape_dtype": "integer(c_int32_t)", "int64_t": "integer(c_int64_t)",
           "uint64_t": "integer(c_int64_t)", "size_t": "integer(c_size_t)", "double": "real(c_double)",
           "xtape_var": "type(xtape_var)", "xtape_function": "type(c_funptr)"}
+# The pointers that may be NULL in C: where the argument is absent, Fortran passes NULL.
+OPTIONAL = {"attributes", "carries", "cotangents", "count", "finished", "function", "loss", "mode", "norm", "options", "prompt",
+            "settings", "sizes"}
 
 
 def parameters(text):
@@ -24,16 +27,19 @@ def parameters(text):
 def declared(kind, name):
     """The declaration of a dummy argument."""
     handle = re.fullmatch(r"(?:const )?xtape_(?:array|store|tape|player|step|optimizer|model)(\*+)", kind)
+    absent = ", optional" if name in OPTIONAL else ""
     if kind in VALUES:
         return f"{VALUES[kind]}, value :: {name}"
     if kind == "const char*":
-        return f"character(c_char), intent(in) :: {name}(*)"
+        return f"character(c_char), intent(in){absent} :: {name}(*)"
     if kind in ("const xtape_var*", "const xtape_view*"):
-        return f"type({kind[6:-1]}), intent(in) :: {name}(*)"
+        return f"type({kind[6:-1]}), intent(in){absent} :: {name}(*)"
     if kind in ("xtape_var*", "xtape_view*"):
         return f"type({kind[:-1]}), intent(inout) :: {name}" + ("" if name in ("var", "hessian", "view") else "(*)")
     if kind == "const int64_t*":
         return f"integer(c_int64_t), intent(in) :: {name}(*)"
+    if kind[:-1] in VALUES:
+        return f"{VALUES[kind[:-1]]}, intent(out){absent} :: {name}" + ("(*)" if name == "shape" else "")
     if kind in ("const char**", "void**") or handle and handle[1] == "**":
         return f"type(c_ptr), intent(out) :: {name}"
     return f"type(c_ptr), value :: {name}"  # a handle, or an address that may be null

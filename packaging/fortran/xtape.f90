@@ -1,7 +1,7 @@
 ! xtape in Fortran: the functions of xtape.h, and a few that are shorter to call. docs/how_to/fortran.md is the page for users.
 !
-! Texts end with c_null_char; xtape_c('sin') adds it. Options that are not wanted are xtape_c('{}'). Where C takes a null
-! pointer, pass c_null_ptr.
+! Texts end with c_null_char; xtape_c('sin') adds it. Arguments that may be NULL in C are optional: leave them out, and name
+! those that follow. For handles, functions and contexts, pass c_null_ptr or c_null_funptr.
 module xtape
   use, intrinsic :: iso_c_binding
   implicit none
@@ -87,7 +87,7 @@ module xtape
       import; type(c_ptr), value :: store; character(c_char), intent(in) :: path(*); integer(c_int32_t) :: answer
     end function
     function xtape_tape_new(options, tape) bind(c) result(answer)
-      import; character(c_char), intent(in) :: options(*); type(c_ptr), intent(out) :: tape
+      import; character(c_char), intent(in), optional :: options(*); type(c_ptr), intent(out) :: tape
       integer(c_int32_t) :: answer
     end function
     function xtape_tape_load(path, weights, tape) bind(c) result(answer)
@@ -103,8 +103,9 @@ module xtape
       type(xtape_var), intent(inout) :: var; integer(c_int32_t) :: answer
     end function
     function xtape_var_type(tape, var, dtype, rank, shape) bind(c) result(answer)
-      import; type(c_ptr), value :: tape; type(xtape_var), value :: var; type(c_ptr), value :: dtype
-      type(c_ptr), value :: rank; type(c_ptr), value :: shape; integer(c_int32_t) :: answer
+      import; type(c_ptr), value :: tape; type(xtape_var), value :: var; integer(c_int32_t), intent(out) :: dtype
+      integer(c_int32_t), intent(out) :: rank; integer(c_int64_t), intent(out) :: shape(*)
+      integer(c_int32_t) :: answer
     end function
     function xtape_input(tape, name, dtype, rank, shape, var) bind(c) result(answer)
       import; type(c_ptr), value :: tape; character(c_char), intent(in) :: name(*)
@@ -128,14 +129,15 @@ module xtape
     function xtape_op(tape, name, operands, operand_count, attributes, results, capacity, count) bind(c) result(answer)
       import; type(c_ptr), value :: tape; character(c_char), intent(in) :: name(*)
       type(xtape_var), intent(in) :: operands(*); integer(c_size_t), value :: operand_count
-      character(c_char), intent(in) :: attributes(*); type(xtape_var), intent(inout) :: results(*)
-      integer(c_size_t), value :: capacity; type(c_ptr), value :: count; integer(c_int32_t) :: answer
+      character(c_char), intent(in), optional :: attributes(*); type(xtape_var), intent(inout) :: results(*)
+      integer(c_size_t), value :: capacity; integer(c_size_t), intent(out), optional :: count
+      integer(c_int32_t) :: answer
     end function
     function xtape_grad(tape, outputs, output_count, inputs, input_count, cotangents, options, gradients) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(xtape_var), intent(in) :: outputs(*)
       integer(c_size_t), value :: output_count; type(xtape_var), intent(in) :: inputs(*)
-      integer(c_size_t), value :: input_count; type(xtape_var), intent(in) :: cotangents(*)
-      character(c_char), intent(in) :: options(*); type(xtape_var), intent(inout) :: gradients(*)
+      integer(c_size_t), value :: input_count; type(xtape_var), intent(in), optional :: cotangents(*)
+      character(c_char), intent(in), optional :: options(*); type(xtape_var), intent(inout) :: gradients(*)
       integer(c_int32_t) :: answer
     end function
     function xtape_jvp(tape, outputs, output_count, inputs, input_count, tangents, results) bind(c) result(answer)
@@ -146,38 +148,40 @@ module xtape
     end function
     function xtape_jacobian(tape, output, inputs, input_count, options, jacobians) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(xtape_var), value :: output; type(xtape_var), intent(in) :: inputs(*)
-      integer(c_size_t), value :: input_count; character(c_char), intent(in) :: options(*)
+      integer(c_size_t), value :: input_count; character(c_char), intent(in), optional :: options(*)
       type(xtape_var), intent(inout) :: jacobians(*); integer(c_int32_t) :: answer
     end function
     function xtape_hessian(tape, output, input, options, hessian) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(xtape_var), value :: output; type(xtape_var), value :: input
-      character(c_char), intent(in) :: options(*); type(xtape_var), intent(inout) :: hessian
+      character(c_char), intent(in), optional :: options(*); type(xtape_var), intent(inout) :: hessian
       integer(c_int32_t) :: answer
     end function
     function xtape_vmap(tape, function, context, inputs, input_count, options, results, capacity, count) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(c_funptr), value :: function; type(c_ptr), value :: context
       type(xtape_var), intent(in) :: inputs(*); integer(c_size_t), value :: input_count
-      character(c_char), intent(in) :: options(*); type(xtape_var), intent(inout) :: results(*)
-      integer(c_size_t), value :: capacity; type(c_ptr), value :: count; integer(c_int32_t) :: answer
+      character(c_char), intent(in), optional :: options(*); type(xtape_var), intent(inout) :: results(*)
+      integer(c_size_t), value :: capacity; integer(c_size_t), intent(out), optional :: count
+      integer(c_int32_t) :: answer
     end function
     function xtape_scan(tape, cell, context, inputs, input_count, states, state_count, options, results, &
         capacity, count) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(c_funptr), value :: cell; type(c_ptr), value :: context
       type(xtape_var), intent(in) :: inputs(*); integer(c_size_t), value :: input_count
       type(xtape_var), intent(in) :: states(*); integer(c_size_t), value :: state_count
-      character(c_char), intent(in) :: options(*); type(xtape_var), intent(inout) :: results(*)
-      integer(c_size_t), value :: capacity; type(c_ptr), value :: count; integer(c_int32_t) :: answer
+      character(c_char), intent(in), optional :: options(*); type(xtape_var), intent(inout) :: results(*)
+      integer(c_size_t), value :: capacity; integer(c_size_t), intent(out), optional :: count
+      integer(c_int32_t) :: answer
     end function
     function xtape_checkpoint(tape, function, context, inputs, input_count, results, capacity, count) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(c_funptr), value :: function; type(c_ptr), value :: context
       type(xtape_var), intent(in) :: inputs(*); integer(c_size_t), value :: input_count
-      type(xtape_var), intent(inout) :: results(*); integer(c_size_t), value :: capacity; type(c_ptr), value :: count
-      integer(c_int32_t) :: answer
+      type(xtape_var), intent(inout) :: results(*); integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(out), optional :: count; integer(c_int32_t) :: answer
     end function
     function xtape_player_new(tape, outputs, output_count, carries, carry_count, options, player) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(xtape_var), intent(in) :: outputs(*)
-      integer(c_size_t), value :: output_count; type(xtape_var), intent(in) :: carries(*)
-      integer(c_size_t), value :: carry_count; character(c_char), intent(in) :: options(*)
+      integer(c_size_t), value :: output_count; type(xtape_var), intent(in), optional :: carries(*)
+      integer(c_size_t), value :: carry_count; character(c_char), intent(in), optional :: options(*)
       type(c_ptr), intent(out) :: player; integer(c_int32_t) :: answer
     end function
     function xtape_play(player, inputs, values, count) bind(c) result(answer)
@@ -202,50 +206,53 @@ module xtape
     function xtape_step_new(tape, results, result_count, weights, options, step) bind(c) result(answer)
       import; type(c_ptr), value :: tape; type(xtape_var), intent(in) :: results(*)
       integer(c_size_t), value :: result_count; type(c_ptr), value :: weights
-      character(c_char), intent(in) :: options(*); type(c_ptr), intent(out) :: step; integer(c_int32_t) :: answer
+      character(c_char), intent(in), optional :: options(*); type(c_ptr), intent(out) :: step
+      integer(c_int32_t) :: answer
     end function
     function xtape_step_update(step, inputs, values, count, loss) bind(c) result(answer)
       import; type(c_ptr), value :: step; type(xtape_var), intent(in) :: inputs(*)
-      type(xtape_view), intent(in) :: values(*); integer(c_size_t), value :: count; type(c_ptr), value :: loss
-      integer(c_int32_t) :: answer
+      type(xtape_view), intent(in) :: values(*); integer(c_size_t), value :: count
+      real(c_double), intent(out), optional :: loss; integer(c_int32_t) :: answer
     end function
     function xtape_step_view(step, result, view) bind(c) result(answer)
       import; type(c_ptr), value :: step; integer(c_size_t), value :: result; type(xtape_view), intent(inout) :: view
       integer(c_int32_t) :: answer
     end function
     function xtape_optimizer_new(weights, options, optimizer) bind(c) result(answer)
-      import; type(c_ptr), value :: weights; character(c_char), intent(in) :: options(*)
+      import; type(c_ptr), value :: weights; character(c_char), intent(in), optional :: options(*)
       type(c_ptr), intent(out) :: optimizer; integer(c_int32_t) :: answer
     end function
     function xtape_optimizer_update(optimizer, gradients, count, rate, clip, norm) bind(c) result(answer)
       import; type(c_ptr), value :: optimizer; type(xtape_view), intent(in) :: gradients(*)
       integer(c_size_t), value :: count; real(c_double), value :: rate; real(c_double), value :: clip
-      type(c_ptr), value :: norm; integer(c_int32_t) :: answer
+      real(c_double), intent(out), optional :: norm; integer(c_int32_t) :: answer
     end function
     function xtape_state(handle, state) bind(c) result(answer)
       import; type(c_ptr), value :: handle; type(c_ptr), intent(out) :: state; integer(c_int32_t) :: answer
     end function
     function xtape_model_open(source, options, model) bind(c) result(answer)
-      import; character(c_char), intent(in) :: source(*); character(c_char), intent(in) :: options(*)
+      import; character(c_char), intent(in) :: source(*); character(c_char), intent(in), optional :: options(*)
       type(c_ptr), intent(out) :: model; integer(c_int32_t) :: answer
     end function
     function xtape_weights(model, weights) bind(c) result(answer)
       import; type(c_ptr), value :: model; type(c_ptr), intent(out) :: weights; integer(c_int32_t) :: answer
     end function
     function xtape_model_inputs(model, tape, function, sizes, inputs, capacity, count) bind(c) result(answer)
-      import; type(c_ptr), value :: model; type(c_ptr), value :: tape; character(c_char), intent(in) :: function(*)
-      character(c_char), intent(in) :: sizes(*); type(xtape_var), intent(inout) :: inputs(*)
-      integer(c_size_t), value :: capacity; type(c_ptr), value :: count; integer(c_int32_t) :: answer
+      import; type(c_ptr), value :: model; type(c_ptr), value :: tape
+      character(c_char), intent(in), optional :: function(*); character(c_char), intent(in), optional :: sizes(*)
+      type(xtape_var), intent(inout) :: inputs(*); integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(out), optional :: count; integer(c_int32_t) :: answer
     end function
     function xtape_model_record(model, tape, function, inputs, input_count, results, capacity, count) bind(c) result(answer)
-      import; type(c_ptr), value :: model; type(c_ptr), value :: tape; character(c_char), intent(in) :: function(*)
-      type(xtape_var), intent(in) :: inputs(*); integer(c_size_t), value :: input_count
-      type(xtape_var), intent(inout) :: results(*); integer(c_size_t), value :: capacity; type(c_ptr), value :: count
+      import; type(c_ptr), value :: model; type(c_ptr), value :: tape
+      character(c_char), intent(in), optional :: function(*); type(xtape_var), intent(in) :: inputs(*)
+      integer(c_size_t), value :: input_count; type(xtape_var), intent(inout) :: results(*)
+      integer(c_size_t), value :: capacity; integer(c_size_t), intent(out), optional :: count
       integer(c_int32_t) :: answer
     end function
     function xtape_model_play(model, function, mode, names, values, count, results) bind(c) result(answer)
-      import; type(c_ptr), value :: model; character(c_char), intent(in) :: function(*)
-      character(c_char), intent(in) :: mode(*); type(c_ptr), value :: names
+      import; type(c_ptr), value :: model; character(c_char), intent(in), optional :: function(*)
+      character(c_char), intent(in), optional :: mode(*); type(c_ptr), value :: names
       type(xtape_view), intent(in) :: values(*); integer(c_size_t), value :: count
       type(c_ptr), intent(out) :: results; integer(c_int32_t) :: answer
     end function
@@ -254,25 +261,25 @@ module xtape
     end function
     function xtape_model_save(model, path, options) bind(c) result(answer)
       import; type(c_ptr), value :: model; character(c_char), intent(in) :: path(*)
-      character(c_char), intent(in) :: options(*); integer(c_int32_t) :: answer
+      character(c_char), intent(in), optional :: options(*); integer(c_int32_t) :: answer
     end function
     function xtape_generate(model, prompt, options, each, context) bind(c) result(answer)
-      import; type(c_ptr), value :: model; character(c_char), intent(in) :: prompt(*)
-      character(c_char), intent(in) :: options(*); type(c_funptr), value :: each; type(c_ptr), value :: context
-      integer(c_int32_t) :: answer
+      import; type(c_ptr), value :: model; character(c_char), intent(in), optional :: prompt(*)
+      character(c_char), intent(in), optional :: options(*); type(c_funptr), value :: each
+      type(c_ptr), value :: context; integer(c_int32_t) :: answer
     end function
     function xtape_onnx_save(tape, path, names, outputs, count, options) bind(c) result(answer)
       import; type(c_ptr), value :: tape; character(c_char), intent(in) :: path(*); type(c_ptr), value :: names
       type(xtape_var), intent(in) :: outputs(*); integer(c_size_t), value :: count
-      character(c_char), intent(in) :: options(*); integer(c_int32_t) :: answer
+      character(c_char), intent(in), optional :: options(*); integer(c_int32_t) :: answer
     end function
     function xtape_run_new(recipe, settings, folder, run) bind(c) result(answer)
-      import; character(c_char), intent(in) :: recipe(*); character(c_char), intent(in) :: settings(*)
+      import; character(c_char), intent(in) :: recipe(*); character(c_char), intent(in), optional :: settings(*)
       character(c_char), intent(in) :: folder(*); type(c_ptr), intent(out) :: run; integer(c_int32_t) :: answer
     end function
     function xtape_train(run, each, context, finished) bind(c) result(answer)
       import; type(c_ptr), value :: run; type(c_funptr), value :: each; type(c_ptr), value :: context
-      type(c_ptr), value :: finished; integer(c_int32_t) :: answer
+      integer(c_int32_t), intent(out), optional :: finished; integer(c_int32_t) :: answer
     end function
     function xtape_evaluate(run, json) bind(c) result(answer)
       import; type(c_ptr), value :: run; type(c_ptr), intent(out) :: json; integer(c_int32_t) :: answer
@@ -347,7 +354,7 @@ contains
     given = '{}'
     if (present(attributes)) given = attributes
     call xtape_check(xtape_op(tape, xtape_c(name), operands, size(operands, kind=c_size_t), xtape_c(given), results, &
-      1_c_size_t, c_null_ptr))
+      1_c_size_t))
     made = results(1)
   end function
 

@@ -3,7 +3,7 @@
 The functions are those of xtape.h, and docs/how_to/python.md is the page for users. Arrays are NumPy arrays, or objects with
 __dlpack__ such as tensors of PyTorch. Elements are not copied, except where a play reads its inputs. The environment variable
 XTAPE_LIBRARY may name the library."""
-import ctypes, functools, json, os, sys
+import ctypes, functools, itertools, json, operator, os, sys, types
 import numpy as np
 
 NAMES = ("float32", "float64", "bfloat16", "float16", "int32", "int64", "int8", "bool", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K")
@@ -28,7 +28,6 @@ _TYPES = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int32, "l": 
           "z": ctypes.c_size_t, "d": ctypes.c_double, "v": _Var}
 _TOKEN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
 _UPDATE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_double)
-
 def _load():
     folder = os.path.dirname(os.path.abspath(__file__))
     beside, models = os.path.join(folder, "libxtape-c.so"), os.path.join(folder, "../../../share/xtape/models")
@@ -57,8 +56,7 @@ def _call(name, *arguments):
     status = _functions[name](*arguments)
     if status:
         raise Error(status)
-def _at(name, *arguments):
-    """A call that records nodes: their place is the line outside of this file."""
+def _at(name, *arguments):  # a call that records nodes: their place is the line outside of this file
     frame = sys._getframe(1)
     while frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -68,45 +66,46 @@ def _text(name, *arguments):
     text = ctypes.c_char_p()
     _call(name, *arguments, ctypes.byref(text))
     return text.value.decode()
-def _options(options):
-    return json.dumps(options, default=lambda each: np.dtype(each).name).encode()
-def _sizes(shape):
-    return (ctypes.c_int64 * len(shape))(*shape)
-
-def _view(array):
-    """A view of a NumPy array; the array must outlive it."""
+def _call_back(name, kind, each, before, after=()):  # a call that `each` ends by returning True, or by its exception
+    raised = []
+    def call(_, *values):
+        try:
+            return bool(each(*values))
+        except BaseException as error:
+            return not raised.append(error)
+    status = _functions[name](*before, kind(call), None, *after)
+    if raised or status:
+        raise raised[0] if raised else Error(status)
+def _options(options): return json.dumps(options, default=lambda each: np.dtype(each).name).encode()
+def _code(dtype): return CODES[dtype] if isinstance(dtype, str) and dtype in CODES else _CODES[np.dtype(dtype)]
+def _whole(number): return int(np.int64(operator.index(number)))  # ctypes would cut a number of more than 64 bits
+def _sizes(shape): return (ctypes.c_int64 * len(shape))(*map(_whole, shape))
+def _view(array):  # keeps the array
     array = np.asarray(array)
     if array.dtype not in _CODES:
         raise TypeError(f"arrays are {', '.join(NAMES[:8])}, not {array.dtype}")
-    if not array.flags.c_contiguous and any(stride % array.itemsize for stride in array.strides):
-        array = np.ascontiguousarray(array)
+    if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+        array = array.copy()
     strides = None if array.flags.c_contiguous else _sizes([stride // array.itemsize for stride in array.strides])
     view = _View(array.ctypes.data, _CODES[array.dtype], array.ndim, _sizes(array.shape), strides)
     view.array = array
     return view
-def _numpy(view, owner):
-    """The elements of a view as a NumPy array, which keeps `owner`."""
-    shape = view.shape[:view.rank]
-    kind = np.dtype(NAMES[view.dtype])
-    strides = [stride * kind.itemsize for stride in view.strides[:view.rank]]
-    size = kind.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides)) if all(shape) else 0
-    memory = (ctypes.c_char * size).from_address(view.data or 0) if size else bytearray(0)
-    if size:
-        memory.owner = owner
-    return np.ndarray(shape, kind, memory, 0, strides)
-
+def _numpy(view, owner, writable=True):  # the array keeps the owner
+    kind, shape = np.dtype(NAMES[view.dtype]), tuple(view.shape[:view.rank])
+    strides = tuple(stride * kind.itemsize for stride in view.strides[:view.rank])
+    memory = types.SimpleNamespace(owner=owner, __array_interface__={
+        "version": 3, "typestr": kind.str, "shape": shape, "strides": strides, "data": (view.data or 0, not writable)})
+    return np.asarray(memory)
 class Handle:
-    """An object of the library."""
     def __del__(self):
-        if getattr(self, "handle", None):
-            _functions["release"](self.handle)
+        _functions["release"](getattr(self, "handle", None))
     def describe(self):
         """What is in the object, as xtape_describe says it."""
         return json.loads(_text("describe", self.handle))
 def _make(kind, name, *arguments, call=_call):
-    made, handle = object.__new__(kind), ctypes.c_void_p()
-    call(name, *arguments, ctypes.byref(handle))
-    made.handle = handle
+    made = object.__new__(kind)
+    made.handle = ctypes.c_void_p()
+    call(name, *arguments, ctypes.byref(made.handle))
     return made
 
 class Array(Handle):
@@ -126,8 +125,7 @@ class Array(Handle):
         versioned, managed = int(max_version is not None and max_version[0] >= 1), ctypes.c_void_p()
         _call("array_to_dlpack", self.handle, versioned, ctypes.byref(managed))
         return _python.PyCapsule_New(managed, _CAPSULES[versioned], ctypes.cast(_drop, ctypes.c_void_p))
-    def __dlpack_device__(self):
-        return (1, 0)
+    def __dlpack_device__(self): return (1, 0)
 
 _python, _CAPSULES = ctypes.PyDLL(None), (b"dltensor", b"dltensor_versioned")
 _USED = [ctypes.create_string_buffer(b"used_" + name) for name in _CAPSULES]  # a capsule keeps the pointer to its name
@@ -135,13 +133,11 @@ _python.PyCapsule_New.restype, _python.PyCapsule_GetPointer.restype = ctypes.py_
 _python.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 for _function in (_python.PyCapsule_GetPointer, _python.PyCapsule_IsValid, _python.PyCapsule_SetName):
     _function.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-def _array_of(capsule):
-    """Takes the tensor of a capsule, and renames the capsule, as the protocol of DLPack says."""
+def _array_of(capsule):  # takes the tensor, and renames the capsule, as the protocol of DLPack says
     versioned = _python.PyCapsule_IsValid(capsule, _CAPSULES[1])
     made = _make(Array, "array_from_dlpack", _python.PyCapsule_GetPointer(capsule, _CAPSULES[versioned]), versioned)
     _python.PyCapsule_SetName(capsule, ctypes.cast(_USED[versioned], ctypes.c_char_p))
     return made
-
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def _drop(capsule):  # of a capsule that nobody has read
     if any(_python.PyCapsule_IsValid(capsule, name) for name in _CAPSULES):
@@ -161,13 +157,13 @@ class Store(Handle):
     def __setitem__(self, name, array):
         array = array if isinstance(array, Array) else Array(array)
         _call("store_set", self.handle, name.encode(), array.handle)
-    def __iter__(self):
-        return iter(self.describe())
+    def __iter__(self): return iter(self.describe())
     def initialise(self, name, shape, initialiser, seed=0, dtype="float32"):
-        _call("store_initialise", self.handle, name.encode(), CODES[dtype], len(shape), _sizes(shape), _options(initialiser), seed)
+        _call("store_initialise", self.handle, name.encode(), _code(dtype), len(shape), _sizes(shape), _options(initialiser), seed)
 
 class Var:
     """A value on a tape. Its methods are the ops: x.softmax(axis=-1), x + 1, x @ w."""
+    __array_ufunc__ = None  # so that NumPy leaves `array + x` to this class
     def __init__(self, tape, raw):
         self.tape, self.raw = tape, raw
     @property
@@ -179,31 +175,37 @@ class Var:
         if name.startswith("_"):
             raise AttributeError(name)
         return functools.partial(op, name, self)
-
-for _name, _method in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("div", "truediv"), ("pow", "pow"), ("matmul", "matmul")):
-    setattr(Var, f"__{_method}__", lambda a, b, name=_name: op(name, a, b))
-    setattr(Var, f"__r{_method}__", lambda a, b, name=_name: op(name, b, a))
+    def __bool__(self):
+        raise TypeError("a var has no truth value while it is recorded: use x.where(…)")
+for _pair in ("add add,radd add,sub sub,rsub sub,mul mul,rmul mul,truediv div,rtruediv div,pow pow,rpow pow,matmul matmul,rmatmul matmul,"
+              "floordiv floor_divide,rfloordiv floor_divide,mod mod,rmod mod,neg neg,abs abs,lt less,le less_equal,gt greater,"
+              "ge greater_equal").split(","):
+    _method, _op = _pair.split()
+    setattr(Var, f"__{_method}__", lambda *pair, name=_op, step=-1 if _method[0] == "r" else 1: op(name, *pair[::step]))
 def _raw(tape, operand):
     if isinstance(operand, Var):
         return operand.raw
     if isinstance(operand, (float, int)):
-        return _library.xtape_number(operand) if isinstance(operand, float) else _library.xtape_integer(operand)
+        return _library.xtape_number(operand) if isinstance(operand, float) else _library.xtape_integer(_whole(operand))
     return tape.constant(operand).raw
-def _list(tape, operands):
-    return (_Var * len(operands))(*[_raw(tape, operand) for operand in operands])
-
-def _vars(name, tape, *arguments, most=256):
-    """A call that gives a varying number of vars: one, or a tuple."""
+def _list(tape, operands): return (_Var * len(operands))(*[_raw(tape, operand) for operand in operands])
+def _vars(name, tape, *arguments, most=256):  # a call that gives a varying number of vars: one, or a tuple
     results, count = (_Var * most)(), ctypes.c_size_t()
     _at(name, *arguments, results, most, ctypes.byref(count))
     made = tuple(Var(tape, _Var.from_buffer_copy(results[i])) for i in range(count.value))
     return made[0] if len(made) == 1 else made
-
+@functools.lru_cache(None)
+def _inputs(): return {name: [each["name"] for each in spec["inputs"]] for name, spec in json.loads(_text("op_table")).items()}
 def op(name, *operands, tape=None, **attributes):
     """Records an op: op("einsum", x, w, equation="ij,jk->ik"). Operands are vars, numbers and arrays; inputs may be named."""
-    operands = [*operands, *[each for each in attributes.values() if isinstance(each, Var)]]
-    attributes = {key: value for key, value in attributes.items() if not isinstance(value, Var)}
-    tape = tape or next(each.tape for each in operands if isinstance(each, Var))
+    names = _inputs().get(name, []) if attributes else []
+    following = itertools.takewhile(attributes.__contains__, names[len(operands):])
+    operands += tuple(attributes.pop(key) for key in following)
+    if wrong := [key for key, value in attributes.items() if key in names or isinstance(value, (Var, np.ndarray))]:
+        raise TypeError(f"{name}({', '.join(names)}) cannot take '{wrong[0]}' here")
+    tape = tape or next((each.tape for each in operands if isinstance(each, Var)), None)
+    if tape is None:
+        raise TypeError(f"{name}: give the tape as tape=…, as no operand is a var")
     return _vars("op", tape, tape.handle, name.encode(), _list(tape, operands), len(operands), _options(attributes))
 
 class Tape(Handle):
@@ -214,12 +216,11 @@ class Tape(Handle):
         _at(name, self.handle, *arguments, ctypes.byref(raw))
         return Var(self, raw)
     def input(self, name, shape, dtype="float32"):
-        return self._var("input", name.encode(), CODES[dtype], len(shape), _sizes(shape))
+        return self._var("input", name.encode(), _code(dtype), len(shape), _sizes(shape))
     def parameter(self, store, name):
         return self._var("parameter", store.handle, name.encode())
     def constant(self, values):
         return self._var("constant", ctypes.byref(_view(values)))
-
 def grad(output, inputs, cotangent=None, **options):
     """Gradients of an output, one for each of the inputs."""
     tape, results = output.tape, (_Var * len(inputs))()
@@ -227,28 +228,27 @@ def grad(output, inputs, cotangent=None, **options):
     _at("grad", tape.handle, _list(tape, [output]), 1, _list(tape, inputs), len(inputs), along, _options(options), results)
     return [Var(tape, _Var.from_buffer_copy(raw)) for raw in results]
 
-def _feeds(feeds):
-    """The arguments of a play, and what must outlive it."""
+def _feeds(feeds):  # the arguments of a play, and what must outlive it
     views = [_view(values) for values in feeds.values()]
     return ((_Var * len(feeds))(*[var.raw for var in feeds]), (_View * len(feeds))(*views), len(feeds)), views
-def _elements(name, handle, *arguments):
+def _elements(name, handle, *arguments, writable=True):
     view = _View()
     _call(name, handle.handle, *arguments, ctypes.byref(view))
-    return _numpy(view, handle)
+    return _numpy(view, handle, writable)
 
 class Player(Handle):
     """A compiled computation. player({x: array}) returns its outputs, in memory that the next call writes."""
     def __new__(cls, outputs, carries=(), **options):
         tape, flat = outputs[0].tape, [var for pair in carries for var in pair]
         made = _make(cls, "player_new", tape.handle, _list(tape, outputs), len(outputs), _list(tape, flat), len(carries), _options(options))
-        made.count = len(outputs)
+        made.count, made.arrays = len(outputs), []
         return made
     def __call__(self, feeds={}):
         arguments, views = _feeds(feeds)
         _call("play", self.handle, *arguments)
-        return [_elements("player_view", self, i) for i in range(self.count)]
-    def carried(self, var):
-        return _elements("player_carried", self, var.raw)
+        self.arrays += [_make(Array, "player_array", self.handle, i).numpy() for i in range(len(self.arrays), self.count)]
+        return list(self.arrays)
+    def carried(self, var): return _elements("player_carried", self, var.raw)
 
 class Step(Handle):
     """A training step. step({x: array}) updates the weights, and returns the loss before."""
@@ -284,13 +284,13 @@ class Model(Handle):
         """The text that continues a prompt, a text or a list of tokens. each(token, text) may return True to stop."""
         prompt, options = (prompt, options) if isinstance(prompt, str) else (None, {"prompt": list(prompt), **options})
         texts = []
-        callback = _TOKEN(lambda _, token, text: texts.append(text.decode()) or bool(each(token, texts[-1])))
-        _call("generate", self.handle, prompt and prompt.encode(), _options(options), callback, None)
+        _call_back("generate", _TOKEN, lambda token, text: texts.append(text.decode()) or each(token, texts[-1]),
+                   (self.handle, None if prompt is None else prompt.encode(), _options(options)))
         return "".join(texts)
     def train(self, each=lambda update, loss: False):
         """Trains a run to its end, or until each(update, loss) returns True. Returns whether it is at its end."""
-        callback, finished = _UPDATE(lambda _, update, loss: bool(each(update, loss))), ctypes.c_int32()
-        _call("train", self.handle, callback, None, ctypes.byref(finished))
+        finished = ctypes.c_int32()
+        _call_back("train", _UPDATE, each, (self.handle,), (ctypes.byref(finished),))
         return finished.value == 1
     def evaluate(self):
         return json.loads(_text("evaluate", self.handle))

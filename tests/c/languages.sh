@@ -39,9 +39,9 @@ cpp() { # the header is C++, too
     g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$source/include" -include xtape.h -x c++ - -L"$LD_LIBRARY_PATH" -lxtape-c -o cpp &&
     ./cpp
 }
-fortran() {
-  gfortran -std=f2018 -Wall -Wextra -Werror "$source/packaging/fortran/xtape.f90" "$source/examples/languages/pendulum.f90" \
-    -L"$LD_LIBRARY_PATH" -lxtape-c -o pendulum && ./pendulum
+fortran() { # fortran SOURCE
+  gfortran -std=f2018 -Wall -Wextra -Werror "$source/packaging/fortran/xtape.f90" "$source/$1" -L"$LD_LIBRARY_PATH" -lxtape-c \
+    -o fortran && ./fortran
 }
 rust() {
   rustc --edition 2021 -D warnings "$source/examples/languages/slope.rs" -L "$LD_LIBRARY_PATH" -l xtape-c -o slope && ./slope
@@ -50,7 +50,12 @@ rust() {
 check "C" c
 check "C++" cpp
 check "the Fortran module has the functions of xtape.h" python3 "$source/packaging/fortran/bindings.py" --check
-if command -v gfortran >/dev/null; then check "Fortran" fortran; else lacks "gfortran is not installed"; fi
+if command -v gfortran >/dev/null; then
+  check "Fortran" fortran examples/languages/pendulum.f90
+  check "Fortran without optional arguments" fortran tests/c/optional.f90
+else
+  lacks "gfortran is not installed"
+fi
 if command -v rustc >/dev/null; then check "Rust" rust; else lacks "rustc is not installed"; fi
 if python3 -c "import numpy" 2>/dev/null; then
   check "Python" python3 "$source/examples/languages/train.py"
