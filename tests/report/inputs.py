@@ -28,12 +28,31 @@ def flat_tape(xtape, folder):
 
 
 def hostile_tape(xtape, folder):
-    """A tape whose names attack a page, and which names a file that is no definition as the place of its lines."""
+    """A saved tape whose names attack a page, and which names files that are no definitions as the places of its lines."""
     plays(xtape, "show", "gpt2", *small, "--tape", "loss", "--with", "b=2,t=4", "--grad", "--save", folder)
-    name = json.dumps(attack)[1:-1]
-    tape = Path(folder, "tape.json").read_text().replace('"tokens"', f'"{name}"').replace('"path":"h.1', f'"path":"h.1.{name}')
+    tape = json.loads(Path(folder, "tape.json").read_text())
     Path("secret.txt").write_text("a secret\n")
-    Path(folder, "tape.json").write_text(re.sub(r'"where":"[^"]*linear.json', f'"where":"{os.getcwd()}/secret.txt', tape))
+    Path("recipe.json").write_text('{"xtape": 2, "data": "a secret"}')
+    Path("foreign.json").write_text('{"blocks": "a secret"}')
+    Path("list.json").write_text('["xtape", "blocks", "a secret"]')
+    Path("large.json").write_text('{"xtape": 2, "blocks": "a secret' + " " * (1 << 20) + '"}')
+    os.mkfifo("pipe")
+    here = os.getcwd()
+    files = [f"{here}/{name}" for name in ("secret.txt", "recipe.json", "foreign.json", "list.json", "large.json", "pipe", "none", "")]
+    files += ["/dev/zero", "/proc/kcore", "/proc/self/mem", "/etc/passwd", here]
+    renamed, sites = 0, [node["site"] for node in tape["tape"]["nodes"]]
+    for i, site in enumerate(sites):
+        if site.get("path", "").startswith("h.1"):
+            site["path"] = site["path"].replace("h.1", "h.1." + attack)
+            renamed += 1
+        if i % 3 == 0:  # places of a program, and definitions
+            site.pop("where", None)
+            site["caller"] = {"file": files[i // 3 % len(files)], "line": 1}
+        elif i % 3 == 1:
+            site["where"] = files[i // 3 % len(files)] + ", block 'secrets'"
+    tape["tape"]["nodes"][0]["name"] = attack
+    assert renamed > 0 and len(sites) > 6 * len(files), "not every file is named in both ways"
+    Path(folder, "tape.json").write_text(json.dumps(tape))
 
 
 def long_run(folder, name="long"):

@@ -9,11 +9,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from counted import holds, report, skips
+from inputs import attack, failed_run, hostile_tape, sets, small, trained
 
 xtape, source = map(os.path.abspath, sys.argv[1:3])
 browser = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-attack = '"><img src=x onerror="attacked=1"></script><script>attacked=2</script>\u202e\u0007\' & {{data}}'
-small = [word for each in ("n_layer=4", "n_embd=8", "n_head=2", "vocab_size=11") for word in ("--set", each)]
 
 
 def play(*words, code=0):
@@ -53,34 +52,6 @@ def opens(name, path, views, width=1300):
     return found
 
 
-def hostile_tape():
-    """A saved tape whose names attack a page, and which names files that are no definitions as the places of its lines."""
-    play("show", "gpt2", *small, "--tape", "loss", "--with", "b=2,t=4", "--grad", "--save", "hostile")
-    tape = json.loads(Path("hostile/tape.json").read_text())
-    Path("secret.txt").write_text("a secret\n")
-    Path("recipe.json").write_text('{"xtape": 2, "data": "a secret"}')
-    Path("foreign.json").write_text('{"blocks": "a secret"}')
-    Path("list.json").write_text('["xtape", "blocks", "a secret"]')
-    Path("large.json").write_text('{"xtape": 2, "blocks": "a secret' + " " * (1 << 20) + '"}')
-    os.mkfifo("pipe")
-    here = os.getcwd()
-    files = [f"{here}/{name}" for name in ("secret.txt", "recipe.json", "foreign.json", "list.json", "large.json", "pipe", "none", "")]
-    files += ["/dev/zero", "/proc/kcore", "/proc/self/mem", "/etc/passwd", here]
-    renamed, sites = 0, [node["site"] for node in tape["tape"]["nodes"]]
-    for i, site in enumerate(sites):
-        if site.get("path", "").startswith("h.1"):
-            site["path"] = site["path"].replace("h.1", "h.1." + attack)
-            renamed += 1
-        if i % 3 == 0:  # places of a program, and definitions
-            site.pop("where", None)
-            site["caller"] = {"file": files[i // 3 % len(files)], "line": 1}
-        elif i % 3 == 1:
-            site["where"] = files[i // 3 % len(files)] + ", block 'secrets'"
-    tape["tape"]["nodes"][0]["name"] = attack
-    holds("the hostile tape names every file in both ways", renamed > 0 and len(sites) > 6 * len(files))
-    Path("hostile/tape.json").write_text(json.dumps(tape))
-
-
 def made_run():
     """A run of 20,000 updates, in which one loss is much larger and one much smaller than all others."""
     Path("made").mkdir()
@@ -117,7 +88,7 @@ def check_data():
     check_samples()
     check_statistics()
 
-    hostile_tape()
+    hostile_tape(xtape, "hostile")
     play("report", "hostile", "--title", attack, "--out", "hostile.html")
     page = Path("hostile.html").read_text()
     title = re.search(r"<title>([^<]*)</title>", page)[1]
@@ -220,16 +191,9 @@ def made_page(*words):
     return Path("page.html").read_text()
 
 
-def trained(name, *words, code=0):
-    recipe = ["shakespeare_char", "--set", "data.text=text.txt", "--set", "data.block_size=8", "--set", "hyper.n_layer=1",
-              "--set", "hyper.n_embd=8", "--set", "hyper.n_head=2", "--set", "batch.size=2", "--set", "schedule.warmup=1"]
-    play("train", *recipe, "--out", name, *words, code=code)
-
-
 def check_browser():
-    Path("text.txt").write_text("the rain in spain\n" * 40)
-    trained("fine", "--set", "steps=4", "--set", "evaluate_every=2", "--set", "statistics_every=1", "--set", 'samples={"prompts": ["the "], "tokens": 4}')
-    trained("failed", "--set", "steps=4", "--set", "schedule.rate=1e18", code=1)
+    trained(xtape, "fine", *sets(steps=4, evaluate_every=2, statistics_every=1, samples='{"prompts": ["the "], "tokens": 4}'))
+    failed_run(xtape, "failed")
     play("report", "fine", "--values", "--errors", "--plays", "1", "--source", "the rain", "--out", "fine.html")
     found = opens("a run", "fine.html", ["runs", "graph", "memory", "time", "threads", "values", "attention"], 400)
     holds("a run: its curves and samples are there", all(word in found["views"]["runs"]["text"] for word in ("Loss", "Gradient norm", "Samples of", "Statistics")))
