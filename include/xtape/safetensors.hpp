@@ -1,6 +1,7 @@
 /// Reads and writes arrays in safetensors files (an 8-byte length, a JSON header, then the elements).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,8 @@ class ArrayFile {
     std::string name;
     Dtype dtype = Dtype::float32;  ///< The dtype after conversion.
     Shape shape;
+    /// Of an array in blocks: which axis of the weight each axis is (Model::orders), if the file says it.
+    std::vector<std::int64_t> order = {};
   };
   const std::string& path() const;
   const std::vector<Entry>& entries() const;  ///< In the order of the header.
@@ -37,9 +40,10 @@ class ArrayFile {
   /// array, `into` may also be float32 or float64. Both functions throw FileError with the file and the array if the
   /// checksum is wrong or the file has become shorter. The elements of `into` are then unspecified. Uses all threads.
   void read(std::size_t entry, Array& into) const;
-  /// Returns the array in the memory of the file if it is mapped and has the elements in blocks and in this order, as
-  /// in GGUF files. Whoever writes to such an array changes a private copy of its pages, never the file. Returns an
-  /// empty array otherwise. `read` into a mapped array only checks it.
+  /// Returns the array in a mapping of the file if the file has the elements in blocks and in this order, as GGUF files
+  /// do, and an empty array otherwise. Each ArrayFile has a mapping of its own. Whoever writes to such an array changes
+  /// private copies of its pages, neither the file nor what others have opened. `read` into a mapped array only checks
+  /// it. Throws FileError if the file cannot be mapped, or has become shorter.
   Array mapped(std::size_t entry) const;
   /// Compares the array with its checksum, and throws the same errors as `read`. Does nothing if the file has no
   /// checksums.

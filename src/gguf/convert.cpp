@@ -48,8 +48,9 @@ Json full_config(const Json& config, const model::HuggingFaceMapping& mapping, c
 }  // namespace
 
 Array in_order(const model::StoredWeight& part, const TensorRule& rule, const Json& config) {
-  Array values(Dtype::float32, part.described().shape);
-  const Array read = part.file->read(part.entry);
+  Array read = part.file->read(part.entry);
+  if (is_block(read.dtype())) read = model::numbers_of(read, part.described().order);
+  Array values(Dtype::float32, read.shape());
   convert_floats(read, values);
   const Shape shape = values.shape();
   const std::int64_t rows = shape.empty() ? 1 : shape[0], columns = count_of(shape) / std::max<std::int64_t>(rows, 1);

@@ -94,7 +94,7 @@ struct SplitName {
 };
 
 void add_part(FileData& data, const std::string& path) {
-  data.parts.push_back(std::make_unique<const Part>(path));
+  data.parts.push_back(std::make_unique<const MappedFile>(path));
   PartReader(data, *data.parts.back()).read();
 }
 
@@ -122,7 +122,7 @@ void add_other_parts(FileData& data) {
       data.tensors.push_back(std::move(other.tensors[i]));
       data.formats.push_back(other.formats[i]);
       data.elements.push_back(other.elements[i]);
-      data.places.push_back(other.path);
+      data.places.push_back(other.places[i]);
     }
     data.parts.push_back(std::move(other.parts[0]));
   }
@@ -188,7 +188,7 @@ std::int64_t find_damaged(Dtype dtype, const std::byte* from, std::int64_t block
 }
 
 void fail_block(const FileData& file, std::size_t tensor, std::int64_t block) {
-  throw FileError(escaped("'" + file.places[tensor] + "': tensor '" + file.tensors[tensor].name +
+  throw FileError(escaped("'" + file.places[tensor]->path() + "': tensor '" + file.tensors[tensor].name +
                           "' is damaged: block " + std::to_string(block) + " of " + file.tensors[tensor].format +
                           " has a scale that is not a finite number"));
 }

@@ -24,24 +24,17 @@ inline constexpr const char *alignment_key = "general.alignment", *architecture_
 /// The types of metadata, by their numbers in files.
 enum class Type : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text, array, u64, i64, f64 };
 
-/// A file, or one of the files of a split model.
-struct Part {
-  std::string path;
-  MappedFile mapping;
-  explicit Part(const std::string& name) : path(name), mapping(name) {}
-};
-
 struct FileData {
   std::string path;
   std::uint32_t version = 0;
   Json metadata = Json::object();
   std::vector<std::string> keys;
   std::vector<GgufFile::Tensor> tensors;
-  std::vector<const BlockFormat*> formats;             ///< Of the tensors.
-  std::vector<std::span<const std::byte>> elements;    ///< Of the tensors.
-  std::vector<std::string> places;                     ///< The paths of the files that have the tensors.
-  std::unordered_map<std::string, std::size_t> index;  ///< Of the tensors by name.
-  std::vector<std::unique_ptr<const Part>> parts;
+  std::vector<const BlockFormat*> formats;               ///< Of the tensors.
+  std::vector<std::span<const std::byte>> elements;      ///< Of the tensors.
+  std::vector<const MappedFile*> places;                 ///< The files that have the tensors.
+  std::unordered_map<std::string, std::size_t> index;    ///< Of the tensors by name.
+  std::vector<std::unique_ptr<const MappedFile>> parts;  ///< The file, or the files of a split model.
 
   /// Returns the value of a key, or null.
   const Json* find(const std::string& key) const;

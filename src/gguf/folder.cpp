@@ -16,13 +16,13 @@
 namespace xtape::gguf {
 
 namespace {
-/// Returns the dtype of an array. Whole rows of blocks stay as they are if there are arrays of this format.
+/// Returns the dtype of an array. Matrices stay in their blocks if there are arrays of this format.
 Dtype dtype_of_format(const BlockFormat& format, const TensorRule* rule, const Shape& shape) {
   const std::string name = format.name;
   if (rule != nullptr && rule->plus != 0) return Dtype::float32;
   if (name == "F16") return Dtype::float16;
   if (name == "BF16") return Dtype::bfloat16;
-  if (shape.size() >= 2 && (rule == nullptr || !rule->transposed))
+  if (shape.size() >= 2)
     for (const Dtype dtype : {Dtype::q8_0, Dtype::q4_0, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k})
       if (name == name_of(dtype)) return dtype;
   return Dtype::float32;
@@ -57,35 +57,48 @@ class Folder : public FolderFile {
     convert_floats(wide, into);
   }
 
-  Array mapped(std::size_t entry) const override {
-    const Place& place = places_[entry];
-    if (!is_block(entries_[entry].dtype) || !place.order.empty()) return {};
-    auto* first = const_cast<std::byte*>(rows_of(place, place.first_row));
-    return {std::shared_ptr<std::byte>(file_, first), entries_[entry].dtype, entries_[entry].shape};
+  Place place(std::size_t entry) const override {
+    const Rows& rows = rows_[entry];
+    if (!is_block(entries_[entry].dtype) || !rows.order.empty()) return {};
+    const MappedFile* file = file_->places[rows.tensor];
+    return {file, static_cast<std::size_t>(bytes_from(rows, rows.first) - file->bytes().data())};
+  }
+
+  void check(std::size_t entry, const Array& elements) const override {
+    const Rows& rows = rows_[entry];
+    const auto* first = static_cast<const std::byte*>(elements.data());
+    constexpr std::int64_t grain = 1 << 10;
+    std::atomic<std::int64_t> bad = -1;
+    parallel_for(thread_count(), blocks_in(rows, rows.count), grain, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t bytes = file_->formats[rows.tensor]->bytes;
+      const std::int64_t found = find_damaged(elements.dtype(), first + begin * bytes, end - begin);
+      if (found >= 0) bad = begin + found;
+    });
+    if (bad >= 0) fail_block(*file_, rows.tensor, blocks_in(rows, rows.first) + bad);
   }
 
  private:
-  /// Where the rows of an array are in the file.
-  struct Place {
+  /// The rows of a tensor of the file that are an array.
+  struct Rows {
     std::size_t tensor;
-    std::int64_t first_row, rows, columns;  // rows of the file
-    std::vector<std::int64_t> order;        // the array's row of each of the file's rows; empty if they are the same
+    std::int64_t first, count, columns;
+    std::vector<std::int64_t> order;  // the array's row of each of the file's rows; empty if they are the same
     const TensorRule* rule;
+    bool transposed;  // whether the array has them as columns
   };
 
-  std::int64_t bytes_of_row(const Place& place) const {
-    const BlockFormat& format = *file_->formats[place.tensor];
-    return place.columns / format.elements * format.bytes;
+  std::int64_t blocks_in(const Rows& rows, std::int64_t count) const {
+    return count * rows.columns / file_->formats[rows.tensor]->elements;
   }
-  /// The elements from this row of the tensor on.
-  const std::byte* rows_of(const Place& place, std::int64_t row) const {
-    return file_->elements[place.tensor].data() + row * bytes_of_row(place);
+  /// The bytes of the tensor from row `first` on.
+  const std::byte* bytes_from(const Rows& rows, std::int64_t first) const {
+    return file_->elements[rows.tensor].data() + blocks_in(rows, first) * file_->formats[rows.tensor]->bytes;
   }
 
   void add(const Family& family, const Json& config, std::size_t tensor) {
     const GgufFile::Tensor& described = file_->tensors[tensor];
     const Renamed renamed = family.in_folder(described.name);
-    const std::string where = escaped("'" + file_->places[tensor] + "': tensor '" + described.name + "'");
+    const std::string where = escaped("'" + file_->places[tensor]->path() + "': tensor '" + described.name + "'");
     const TensorRule* rule = renamed.rule == nullptr ? nullptr : &rules_.emplace_back(*renamed.rule);
     const std::size_t part = renamed.name.find(".#.");
     Shape shape = described.shape;
@@ -103,29 +116,30 @@ class Folder : public FolderFile {
     if (!order.empty() && (std::ssize(order) != rows || (shape.size() == 1 && file_->formats[tensor]->elements > 1)))
       throw FileError(where + " of format " + described.format + " has the shape " + to_string(described.shape) +
                       ", whose rows cannot be put in order");
-    const bool transposed = rule != nullptr && rule->transposed && shape.size() == 2;
+    ArrayFile::Entry entry{"", dtype_of_format(*file_->formats[tensor], rule, shape), shape};
+    const bool turned = rule != nullptr && rule->transposed && shape.size() == 2, in_blocks = is_block(entry.dtype);
+    if (in_blocks)  // blocks lie along the rows of the file, so the rows stay as they are
+      for (std::int64_t i = 0; i < std::ssize(shape); ++i) entry.order.push_back(turned ? 1 - i : i);
+    else if (turned)
+      entry.shape = {shape[1], shape[0]};
     for (std::int64_t i = 0; i < parts; ++i) {
-      std::string name = renamed.name;
-      if (part != std::string::npos) name.replace(part + 1, 1, std::to_string(i));
-      entries_.push_back({name, dtype_of_format(*file_->formats[tensor], rule, shape),
-                          transposed ? Shape{shape[1], shape[0]} : shape});
-      places_.push_back({tensor, i * rows, rows, columns, order, rule});
+      entry.name = renamed.name;
+      if (part != std::string::npos) entry.name.replace(part + 1, 1, std::to_string(i));
+      entries_.push_back(entry);
+      rows_.push_back({tensor, i * rows, rows, columns, order, rule, turned && !in_blocks});
     }
   }
 
-  /// Writes `count` rows of the file from `row` on to `to`. Returns the last damaged block among them, or -1.
+  /// Writes `count` rows of the array from `row` on to `to`. Returns the last damaged block among them, or -1.
   template <class T>
   std::int64_t copy_rows(std::size_t entry, std::int64_t row, std::int64_t count, T* to) const {
-    const Place& place = places_[entry];
-    const BlockFormat& format = *file_->formats[place.tensor];
-    const std::int64_t first = (place.first_row + row) * place.columns / format.elements,
-                       blocks = count * place.columns / format.elements;
+    const Rows& rows = rows_[entry];
+    const std::int64_t first = blocks_in(rows, rows.first + row), blocks = blocks_in(rows, count);
     if constexpr (std::is_same_v<T, float>) {
-      return decode(*file_, place.tensor, first, blocks, to);
+      return decode(*file_, rows.tensor, first, blocks, to);
     } else {
-      const std::byte* from = rows_of(place, place.first_row + row);
-      if (static_cast<const void*>(to) != from)  // else the array is mapped
-        std::memcpy(to, from, static_cast<std::size_t>(count * bytes_of_row(place)));
+      const std::byte* from = bytes_from(rows, rows.first + row);
+      std::memcpy(to, from, static_cast<std::size_t>(blocks * file_->formats[rows.tensor]->bytes));
       const std::int64_t bad = find_damaged(entries_[entry].dtype, from, blocks);
       return bad < 0 ? bad : first + bad;
     }
@@ -133,40 +147,40 @@ class Folder : public FolderFile {
 
   template <class T>
   void read_rows(std::size_t entry, T* to) const {
-    const Place& place = places_[entry];
-    const bool transposed = place.rule != nullptr && place.rule->transposed && place.columns > 1;
-    std::vector<T> other(transposed ? static_cast<std::size_t>(place.rows * place.columns) : 0);
-    T* target = transposed ? other.data() : to;
-    const std::int64_t length =
-        std::is_same_v<T, float> ? place.columns : bytes_of_row(place) / std::int64_t(sizeof(T));
+    const Rows& rows = rows_[entry];
+    std::vector<T> other(rows.transposed ? static_cast<std::size_t>(rows.count * rows.columns) : 0);
+    T* target = rows.transposed ? other.data() : to;
+    const BlockFormat& format = *file_->formats[rows.tensor];
+    const std::int64_t length = std::is_same_v<T, float>
+                                    ? rows.columns
+                                    : rows.columns * format.bytes / (format.elements * std::int64_t(sizeof(T)));
     // Vectors in blocks are rows of single numbers: whole blocks are decoded at once.
-    const std::int64_t elements = file_->formats[place.tensor]->elements, group = place.columns == 1 ? elements : 1;
+    const std::int64_t group = rows.columns == 1 ? format.elements : 1;
     constexpr std::int64_t grain = 1 << 15;
     std::atomic<std::int64_t> bad = -1;
-    parallel_for(thread_count(), place.rows / group, std::max<std::int64_t>(1, grain / (place.columns * group)),
+    parallel_for(thread_count(), rows.count / group, std::max<std::int64_t>(1, grain / (rows.columns * group)),
                  [&](std::int64_t begin, std::int64_t end) {
-                   const std::int64_t step = place.order.empty() ? (end - begin) * group : 1;
+                   const std::int64_t step = rows.order.empty() ? (end - begin) * group : 1;
                    for (std::int64_t row = begin * group; row < end * group; row += step) {
-                     const std::int64_t into = place.order.empty() ? row : place.order[static_cast<std::size_t>(row)];
+                     const std::int64_t into = rows.order.empty() ? row : rows.order[static_cast<std::size_t>(row)];
                      const std::int64_t found = copy_rows(entry, row, step, target + into * length);
                      if (found >= 0) bad = found;
                    }
                  });
-    if (bad >= 0) fail_block(*file_, place.tensor, bad);
-    if constexpr (!std::is_same_v<T, std::byte>)
-      if (transposed)
-        for (std::int64_t row = 0; row < place.rows; ++row)
-          for (std::int64_t i = 0; i < place.columns; ++i)
-            to[i * place.rows + row] = other[static_cast<std::size_t>(row * place.columns + i)];
+    if (bad >= 0) fail_block(*file_, rows.tensor, bad);
+    if (rows.transposed)
+      for (std::int64_t row = 0; row < rows.count; ++row)
+        for (std::int64_t i = 0; i < rows.columns; ++i)
+          to[i * rows.count + row] = other[static_cast<std::size_t>(row * rows.columns + i)];
     if constexpr (std::is_same_v<T, float>)
-      if (place.rule != nullptr && place.rule->plus != 0)
-        for (std::int64_t i = 0; i < place.rows * place.columns; ++i) to[i] -= static_cast<float>(place.rule->plus);
+      if (rows.rule != nullptr && rows.rule->plus != 0)
+        for (std::int64_t i = 0; i < rows.count * rows.columns; ++i) to[i] -= static_cast<float>(rows.rule->plus);
   }
 
   std::shared_ptr<const FileData> file_;
   std::map<std::string, std::string> texts_;
   std::vector<ArrayFile::Entry> entries_;
-  std::vector<Place> places_;
+  std::vector<Rows> rows_;
   std::deque<TensorRule> rules_;
 };
 }  // namespace

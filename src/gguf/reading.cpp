@@ -27,7 +27,7 @@ std::uint64_t bytes_of(Type type) {
 }  // namespace
 
 void PartReader::fail(const std::string& message) const {
-  throw FileError(escaped("'" + part_.path + "'" + (owner_.empty() ? "" : ", " + owner_) + ", byte " +
+  throw FileError(escaped("'" + part_.path() + "'" + (owner_.empty() ? "" : ", " + owner_) + ", byte " +
                           std::to_string(at_) + ": " + message));
 }
 
@@ -160,7 +160,7 @@ PartReader::Described PartReader::read_tensor() {
   data_.tensors.push_back(std::move(tensor));
   data_.formats.push_back(format);
   data_.elements.emplace_back(static_cast<const std::byte*>(nullptr), static_cast<std::size_t>(blocks * format->bytes));
-  data_.places.push_back(part_.path);
+  data_.places.push_back(&part_);
   return {data_.tensors.size() - 1, offset};
 }
 

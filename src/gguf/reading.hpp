@@ -11,7 +11,7 @@ namespace xtape::gguf {
 /// allocated. Errors name the file, the key or tensor, and the byte.
 class PartReader {
  public:
-  PartReader(FileData& data, const Part& part) : data_(data), part_(part), bytes_(part.mapping.bytes()) {}
+  PartReader(FileData& data, const MappedFile& part) : data_(data), part_(part), bytes_(part.bytes()) {}
   void read();
 
  private:
@@ -33,7 +33,7 @@ class PartReader {
   void place_tensors(const std::vector<Described>& described);
 
   FileData& data_;
-  const Part& part_;
+  const MappedFile& part_;
   std::span<const std::byte> bytes_;
   std::size_t at_ = 0;
   std::string owner_;  // the key or tensor at which the reader is, for errors

@@ -11,6 +11,7 @@
 #include "source_root.hpp"
 #include "xtape/gguf.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/ops.hpp"
 #include "xtape/recipe.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/train.hpp"
@@ -128,6 +129,97 @@ TEST_CASE("blocks whose rows keep their order are in the file; writing to them d
   CHECK(relative_distance(logits(again), logits(model)) < 1e-5);
 }
 
+TEST_CASE("each opening of a file has blocks of its own: writing to those of one model leaves all others as they are") {
+  const test::Folder folder;
+  const std::string path = written(folder, "Q8_0"), name = "layers.0.mlp.up_proj.weight";
+  Model first = open_hugging_face(path), second = open_hugging_face(path);
+  const Array wanted = logits(first);
+  Array written_to = first.weight(name);
+  std::memset(written_to.data(), 1, written_to.bytes());
+  CHECK(relative_distance(logits(first), wanted) > 1e-3);
+  CHECK(relative_distance(logits(second), wanted) == 0);
+  Model third = open_hugging_face(path), wide = open_hugging_face(path, stored_as(Dtype::float32));
+  CHECK(relative_distance(logits(third), wanted) == 0);
+  CHECK(relative_distance(logits(wide), wanted) < 1e-5);
+  const ArrayFile file(path + "/model.safetensors");
+  Array one = file.mapped(entry_of(file, "up_proj.weight")), same = file.mapped(entry_of(file, "up_proj.weight"));
+  CHECK(one.data() == same.data());
+  CHECK(std::memcmp(one.data(), third.weight(name).data(), one.bytes()) == 0);
+}
+
+TEST_CASE("a file that has become shorter is an error when its blocks are mapped") {
+  const test::Folder folder;
+  const std::string path = written(folder, "Q8_0");
+  const ArrayFile file(path + "/model.safetensors");
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  CHECK(test::error_of([&] { file.mapped(entry_of(file, "up_proj.weight")); }) ==
+        "cannot read " + path + ": it has become shorter");
+}
+
+namespace {
+/// A GPT-2 of which most matrices are square, so that their shape does not tell [in, out] from [out, in].
+Model square_gpt2() {
+  read_gguf_files();
+  setenv("XTAPE_MODELS", (source_root() + "/models").c_str(), 1);
+  ModelOptions options;
+  options.hyper = {{"vocab_size", "24"}, {"n_embd", "256"}, {"n_inner", "256"},   {"n_layer", "1"},
+                   {"n_head", "4"},      {"std", "0.1"},    {"n_positions", "32"}};
+  return Model::load("gpt2", options);
+}
+const std::string attention = "h.0.attn.c_proj.weight";
+}  // namespace
+
+TEST_CASE("the matrices of GPT-2 stay in their blocks, whose file has them transposed") {
+  for (const std::string format : {"Q8_0", "Q4_K"}) {
+    CAPTURE(format);
+    const test::Folder folder;
+    save_gguf(square_gpt2(), folder / "x.gguf", format);
+    const std::string path = folder / "x.gguf";
+    Model blocks = open_hugging_face(path), wide = open_hugging_face(path, stored_as(Dtype::float32)),
+          other = open_hugging_face(path, stored_as(Dtype::q4_0));
+    for (const char* each : {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"})
+      CHECK(name_of(blocks.weights().at("h.0." + std::string(each) + ".weight").dtype()) == format);
+    CHECK(wide.weights().at(attention).dtype() == Dtype::float32);
+    CHECK(relative_distance(logits(blocks), logits(wide)) < 1e-5);
+    CHECK(relative_distance(logits(other), logits(wide)) < 0.3);
+    const ArrayFile file(path + "/model.safetensors");
+    CHECK(file.mapped(entry_of(file, attention)));
+    Model copy = square_gpt2();
+    if (format == "Q8_0") CHECK(relative_distance(logits(copy), logits(wide)) < 0.05);
+  }
+}
+
+TEST_CASE("folders and files of weights say in which order blocks are") {
+  const test::Folder folder;
+  Model model = square_gpt2();
+  const Array wanted = logits(model);
+  model.store_weights_as(Dtype::q8_0);
+  CHECK(model.orders().at(attention) == Axes{1, 0});
+  save_hugging_face(model, folder / "blocks");
+  model.save_weights(folder / "weights.safetensors");
+  Model blocks = open_hugging_face(folder / "blocks"),
+        wide = open_hugging_face(folder / "blocks", stored_as(Dtype::float32)),
+        other = open_hugging_face(folder / "blocks", stored_as(Dtype::q4_k)), loaded = square_gpt2();
+  loaded.load_weights(folder / "weights.safetensors");
+  CHECK(blocks.weights().at(attention).dtype() == Dtype::q8_0);
+  CHECK(other.weights().at(attention).dtype() == Dtype::q4_k);
+  CHECK(relative_distance(logits(blocks), logits(model)) == 0);
+  CHECK(relative_distance(logits(loaded), logits(model)) == 0);
+  CHECK(relative_distance(logits(wide), logits(model)) < 1e-5);
+  CHECK(relative_distance(logits(other), wanted) < 0.3);
+  convert_to_gguf(folder / "blocks", folder / "x.gguf");
+  Model converted = open_hugging_face(folder / "x.gguf");
+  CHECK(relative_distance(logits(converted), logits(wide)) == 0);
+  const std::string bytes = bytes_of(folder / "weights.safetensors"), key = "order:" + attention + "\":\"1 0";
+  for (const std::string wrong : {"1 1", "0 2", "1 x", "1  "}) {
+    std::string changed = bytes;
+    changed.replace(changed.find(key) + key.size() - 3, 3, wrong);
+    const std::string error = test::error_of([&] { ArrayFile(folder.write("x.safetensors", changed)); });
+    CAPTURE(error);
+    CHECK(error.find("which does not have each of its 2 axes once") != std::string::npos);
+  }
+}
+
 TEST_CASE("a scale that is no number is an error, in mapped blocks and in others") {
   const test::Folder folder;
   for (const std::string format : {"Q8_0", "Q6_K", "Q4_K"})
@@ -201,6 +293,35 @@ TEST_CASE("`lora` trains adapters of all linear maps on the blocks of a file; th
       "weights": {"embed_tokens.*": "Q6_K", "*": "Q4_K"})"),
                                    {{"start.from", folder / "whole"}});
   CHECK(Run::create(next, folder / "next").evaluate().loss == doctest::Approx(whole.evaluate().loss).epsilon(1e-6));
+}
+
+TEST_CASE("`lora` trains adapters of GPT-2's matrices, which stay in the blocks of the file") {
+  const test::Folder folder;
+  save_gguf(square_gpt2(), folder / "x.gguf", "Q4_K");
+  const Recipe recipe = Recipe::load(recipe_of(folder, R"(, "lora": {"rank": 2})"), {{"from", folder / "x.gguf"}});
+  Run run = Run::create(recipe, folder / "run");
+  CHECK(run.trainer().trained().size() == 2 * 4);
+  CHECK(run.model().weights().at(attention).dtype() == Dtype::q4_k);
+  const Array before = run.model().weights().at(attention).clone();
+  const double first = run.evaluate().loss;
+  CHECK(run.train());
+  CHECK(run.evaluate().loss < first);
+  CHECK(std::memcmp(before.data(), run.model().weights().at(attention).data(), before.bytes()) == 0);
+  Run again = Run::open(folder / "run");
+  CHECK(again.evaluate().loss == run.evaluate().loss);
+  CHECK(run.save_adapter(folder / "adapter"));
+  Model adapted = open_hugging_face(folder / "x.gguf", {}, "", {}, folder / "adapter");
+  CHECK(adapted.weights().at(attention).dtype() == Dtype::q4_k);
+  CHECK(relative_distance(logits(adapted), logits(run.model())) < 1e-6);
+  // A run without blocks can start with the numbers of this one.
+  const Recipe next = Recipe::load(recipe_of(folder, R"(, "definition": "gpt2", "lora": {"rank": 2}, "hyper":
+      {"vocab_size": 24, "n_embd": 256, "n_inner": 256, "n_layer": 1, "n_head": 4, "n_positions": 32})"),
+                                   {{"start.from", folder / "run"}});
+  const Run wide = Run::create(next, folder / "next");
+  CHECK(wide.model().weights().at(attention).dtype() == Dtype::float32);
+  Model floats = open_hugging_face(folder / "x.gguf", stored_as(Dtype::float32));
+  const Array now(wide.model().weights().at(attention)), then(floats.weights().at(attention));
+  CHECK(std::memcmp(now.data(), then.data(), now.bytes()) == 0);
 }
 
 TEST_CASE("a training of all weights widens them") {

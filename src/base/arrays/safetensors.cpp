@@ -1,6 +1,7 @@
 #include "xtape/safetensors.hpp"
 
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -42,6 +43,8 @@ struct ArrayFile::Data {
   std::optional<OpenFile> file;
   SafetensorsHeader header;
   std::vector<Entry> entries;
+  std::mutex mutex;
+  std::map<const MappedFile*, std::shared_ptr<std::byte>> mappings;  // of this ArrayFile alone, made when needed
 
   explicit Data(const std::string& name) : path(name) {
     if (const PathInside inside = path_inside(name); inside.file != nullptr) {
@@ -51,7 +54,8 @@ struct ArrayFile::Data {
       return;
     }
     header = read_header(file.emplace(name), path);
-    for (const Described& each : header.arrays) entries.push_back({each.name, each.stored->dtype, each.shape});
+    for (const Described& each : header.arrays)
+      entries.push_back({each.name, each.stored->dtype, each.shape, each.order});
   }
 
   /// Reads an array piece by piece on all threads into `whole`, or into scratch memory if `whole` is null. Calls
@@ -81,6 +85,18 @@ struct ArrayFile::Data {
     if (array.checksum && *array.checksum != checksum_of_pieces(checksums))
       throw FileError("'" + path + "' is damaged: array '" + array.name +
                       "' does not have the checksum that was saved with it");
+  }
+
+  /// Returns the array in its mapping, or an empty array.
+  Array mapped(std::size_t entry, bool make) {
+    const FolderFile::Place place = outer == nullptr ? FolderFile::Place() : outer->place(entry);
+    if (place.file == nullptr) return {};
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::shared_ptr<std::byte>& mapping = mappings[place.file];
+    if (!mapping && make) mapping = place.file->writable();
+    if (!mapping) return {};
+    return {std::shared_ptr<std::byte>(mapping, mapping.get() + place.byte), entries[entry].dtype,
+            entries[entry].shape};
   }
 
   const Described& array(std::size_t entry) const {
@@ -123,7 +139,10 @@ void ArrayFile::read(std::size_t entry, Array& into) const {
                      to_string(wanted.shape) + ", and cannot be read into " + name_of(into.dtype()) + " " +
                      to_string(into.shape()));
   if (!into) throw Error("'" + wanted.name + "' of '" + data_->path + "' cannot be read into an empty array");
-  if (data_->outer != nullptr) return data_->outer->read(entry, into);
+  if (data_->outer != nullptr) {
+    const Array mapped = data_->mapped(entry, false);
+    return mapped && mapped.data() == into.data() ? data_->outer->check(entry, into) : data_->outer->read(entry, into);
+  }
   const Described& described = data_->array(entry);
   auto* to = static_cast<std::byte*>(into.data());
   const Conversion convert = widen != nullptr ? widen : described.stored->convert;
@@ -136,7 +155,7 @@ void ArrayFile::read(std::size_t entry, Array& into) const {
 
 Array ArrayFile::mapped(std::size_t entry) const {
   data_->check_entry(entry);
-  return data_->outer != nullptr ? data_->outer->mapped(entry) : Array();
+  return data_->mapped(entry, true);
 }
 
 void ArrayFile::check(std::size_t entry) const {

@@ -4,8 +4,11 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -185,12 +188,17 @@ class Header {
     // by array; needed because find() of ordered JSON is linear
     std::unordered_map<std::string, const Json*> checksums;
     if (!metadata.is_object()) return;
+    std::unordered_map<std::string, std::string> orders;
     for (const auto& [key, value] : metadata.items()) {
       if (key.starts_with(prefix))
         checksums.emplace(key.substr(prefix.size()), &value);
+      else if (key.starts_with(order_key) && value.is_string())
+        orders.emplace(key.substr(std::strlen(order_key)), value.get<std::string>());
       else if (value.is_string())
         header_.metadata.set(key, value.get<std::string>());
     }
+    for (Described& each : header_.arrays)
+      if (const auto found = orders.find(each.name); found != orders.end()) each.order = order_in(found->second, each);
     if (checksums.empty()) return;
     for (Described& each : header_.arrays) {
       const auto found = checksums.find(each.name);
@@ -198,6 +206,17 @@ class Header {
       each.checksum = checksum_in(*found->second);
       if (!each.checksum) fail("the checksum of array '" + each.name + "' is not 16 lower-case hexadecimal digits");
     }
+  }
+
+  std::vector<std::int64_t> order_in(const std::string& text, const Described& array) const {
+    std::istringstream words(text);
+    const std::vector<std::int64_t> order{std::istream_iterator<std::int64_t>(words), {}};
+    std::vector<std::int64_t> axes(array.shape.size());
+    std::iota(axes.begin(), axes.end(), std::int64_t{0});
+    if (!words.eof() || !std::ranges::is_permutation(order, axes))
+      fail("the order of array '" + array.name + "' is \"" + text + "\", which does not have each of its " +
+           std::to_string(axes.size()) + " axes once");
+    return order;
   }
 
   static std::optional<std::uint64_t> checksum_in(const Json& value) {

@@ -43,7 +43,11 @@ struct Described {
   Shape shape;
   std::uint64_t first = 0, last = 0;      ///< The range [first, last) of bytes, counted from the end of the header.
   std::optional<std::uint64_t> checksum;  ///< The checksum of these bytes (encodings.hpp), if the file has one.
+  std::vector<std::int64_t> order;        ///< See ArrayFile::Entry.
 };
+
+/// The prefix of the metadata keys of orders. The name of the array follows the prefix, and the value is "1 0".
+inline constexpr const char* order_key = "order:";
 
 struct SafetensorsHeader {
   std::vector<Described> arrays;  ///< In the order of the header.

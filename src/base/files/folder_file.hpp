@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/system/system.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
@@ -21,8 +22,14 @@ class FolderFile {
   /// Reads array `entry` into an array of its shape and of its dtype, or of float32 if its dtype is 16 bits wide.
   /// Throws FileError with the file and the array.
   virtual void read(std::size_t entry, Array& into) const = 0;
-  /// See ArrayFile::mapped.
-  virtual Array mapped(std::size_t entry) const = 0;
+  /// Where the elements of an array are, if a file has them in blocks and in this order.
+  struct Place {
+    const MappedFile* file = nullptr;  ///< Null: the array must be read.
+    std::size_t byte = 0;
+  };
+  virtual Place place(std::size_t entry) const = 0;
+  /// Throws the errors of `read` for elements that are in a mapping of that file.
+  virtual void check(std::size_t entry, const Array& elements) const = 0;
 };
 
 /// Opens a file. Throws FileError.

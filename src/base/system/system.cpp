@@ -96,23 +96,42 @@ int opened(const std::string& path, int flags) {
 }
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) {
-  struct stat status {};
-  const int file = opened(path, O_NONBLOCK);
-  const auto fail = [&](const std::string& why) {
-    close(file);
-    throw FileError("cannot read " + path + ": " + why);
-  };
-  if (fstat(file, &status) != 0) fail(std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) fail("it is not a plain file");
-  size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ > 0) memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
-  if (memory_ == MAP_FAILED) fail(std::strerror(errno));
-  close(file);
+MappedFile::MappedFile(const std::string& path) : path_(path), file_(opened(path, O_NONBLOCK)) {
+  try {
+    size_ = size_now();
+    if (size_ > 0) memory_ = mapped(PROT_READ);
+  } catch (...) {
+    close(file_);
+    throw;
+  }
 }
 
 MappedFile::~MappedFile() {
   if (memory_ != nullptr) munmap(memory_, size_);
+  close(file_);
+}
+
+void MappedFile::fail(const std::string& why) const {
+  throw FileError("cannot read " + path_ + ": " + why);
+}
+
+std::size_t MappedFile::size_now() const {
+  struct stat status {};
+  if (fstat(file_, &status) != 0) fail(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) fail("it is not a plain file");
+  return static_cast<std::size_t>(status.st_size);
+}
+
+void* MappedFile::mapped(int access) const {
+  void* memory = mmap(nullptr, size_, access, MAP_PRIVATE | MAP_NORESERVE, file_, 0);
+  if (memory == MAP_FAILED) fail(std::strerror(errno));
+  return memory;
+}
+
+std::shared_ptr<std::byte> MappedFile::writable() const {
+  if (size_now() < size_) fail("it has become shorter");
+  return {static_cast<std::byte*>(mapped(PROT_READ | PROT_WRITE)),
+          [size = size_](std::byte* memory) { munmap(memory, size); }};
 }
 
 InputFile::InputFile(const std::string& path) : path_(path), file_(opened(path, 0)) {}

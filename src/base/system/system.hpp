@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,17 +40,25 @@ void return_freed_memory();
 
 // Files.
 
-/// A regular file in memory. Throws FileError if it cannot be mapped. Pages that a program writes to become its own,
-/// and the file stays as it is: the weights of a model may be in the mapping.
+/// A regular file in memory, to be read.
 class MappedFile {
  public:
-  explicit MappedFile(const std::string& path);
+  explicit MappedFile(const std::string& path);  ///< Throws FileError if the file cannot be mapped.
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
+  const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(memory_), size_}; }
+  /// Maps the file once more, for one who writes: pages that are written to become the memory's own. The file and all
+  /// other mappings of it stay as they are. Throws FileError, also if the file has become shorter.
+  std::shared_ptr<std::byte> writable() const;
 
  private:
+  [[noreturn]] void fail(const std::string& why) const;
+  std::size_t size_now() const;
+  void* mapped(int access) const;
+  std::string path_;
+  int file_;
   void* memory_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -272,7 +272,7 @@ void store_as_in_files(Model& model, const std::vector<model::StoredWeight>& sto
   Store mapped;
   for (const model::StoredWeight& each : stored) {
     const Array* weight = model.weights().find(each.weight);
-    if (weight == nullptr || weight->dtype() != each.described().dtype || weight->shape() != each.described().shape)
+    if (weight == nullptr || !model::is_stored_as(each.described(), {model.weights(), model.orders()}, each.weight))
       continue;
     if (Array array = each.file->mapped(each.entry)) mapped.set(each.weight, array);
   }

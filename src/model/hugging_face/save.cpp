@@ -1,6 +1,7 @@
 // Writes folders in the format of the Hugging Face Hub.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/files/durable.hpp"
@@ -155,6 +156,7 @@ namespace {
 struct Content {
   Json config;
   Store tensors;
+  std::map<std::string, Axes> orders = {};  ///< Of tensors in blocks (BlockStorage).
   std::string definition = {};
 };
 
@@ -170,14 +172,19 @@ Content mapped_content(const Model& model, const model::FolderOptions& options) 
   for (const Store::Entry& entry : model.exported_weights()) {
     if (contains(options.left_out, entry.name)) continue;
     const std::string tensor = model::written_name(mapping, entry.name);
-    const auto order = model.orders().find(entry.name);
-    const Array weight = keeps_blocks || !is_block(entry.value.dtype())
-                             ? Array(entry.value)
-                             : model::numbers_of(entry.value, order == model.orders().end() ? Axes{} : order->second);
+    const auto found = model.orders().find(entry.name);
+    const bool in_blocks = is_block(entry.value.dtype());
+    Axes order = in_blocks && found != model.orders().end() ? found->second : Axes();
+    const bool widens = in_blocks && !keeps_blocks;
+    const Array weight = widens ? model::numbers_of(entry.value, order) : Array(entry.value);
+    if (widens) order.clear();
+    const auto add = [&](const std::string& name, const Array& values, std::int64_t part) {
+      content.tensors.add(name, Array(values));
+      if (!order.empty()) content.orders[name] = model::order_of_part(entry.name, order, part);
+    };
     const std::optional<std::int64_t> count = model::tensors_of(tensor, weight.shape());
-    if (!count) content.tensors.add(tensor, Array(weight));
-    for (std::int64_t i = 0; i < count.value_or(0); ++i)
-      content.tensors.add(model::numbered(tensor, i), model::part_of(weight, i));
+    if (!count) add(tensor, weight, model::StoredWeight::whole);
+    for (std::int64_t i = 0; i < count.value_or(0); ++i) add(model::numbered(tensor, i), model::part_of(weight, i), i);
   }
   return content;
 }
@@ -186,7 +193,7 @@ Content own_content(const Model& model, const model::FolderOptions& options) {
   Json config = config_like(options.like);
   config["architectures"] = {model.name()};
   config["model_type"] = model::own_type;
-  return {std::move(config), model.weights(), model.definition_text()};
+  return {std::move(config), model.weights(), model.orders(), model.definition_text()};
 }
 
 /// Writes the files of `model` to an existing folder. Returns the model that the folder contains.
@@ -194,7 +201,9 @@ Model write(const Model& model, const Content& content, const std::string& folde
             const std::string& name) {
   if (!like.empty()) copy_files(like, folder);
   if (!content.definition.empty()) write_file(path_in(folder, model::definition_file), content.definition);
-  save_arrays(folder + "/model.safetensors", content.tensors, {{"format", "pt"}});
+  auto metadata = model::order_metadata(content.orders);
+  metadata.emplace_back("format", "pt");
+  save_arrays(folder + "/model.safetensors", content.tensors, metadata);
   write_file(folder + "/" + model::config_file, indented(with_dtype(content.tensors, model.dtype(), content.config)));
   return model::read_back(model, folder, name, content.config["model_type"]);
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/arrays/elements.hpp"
+#include "base/arrays/safetensors_header.hpp"
 #include "base/arrays/visit.hpp"
 #include "base/messages/wording.hpp"
 #include "model/language/interpreter.hpp"
@@ -33,19 +34,40 @@ void check_weight_patterns(const Model& model, const std::string& key, const std
 namespace xtape {
 
 namespace {
-/// Reads an array into `to`. Converts the array if the file has another float dtype or blocks, and `to` is neither
-/// bfloat16 nor float16.
-void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
-  const Dtype dtype = file.entries()[entry].dtype;
-  if (dtype == to.dtype() || is_half(dtype))
-    file.read(entry, to);
-  else
-    convert_floats(file.read(entry), to);
+bool is_identity(const Axes& order) {
+  return std::is_sorted(order.begin(), order.end());
 }
 
-/// Returns the shape of a weight, or of one part of it.
-Shape shape_of(Shape shape, std::int64_t part) {
-  if (part != model::StoredWeight::whole) shape.erase(0);
+/// A weight of the model, or one part of it.
+struct Wanted {
+  Dtype dtype;
+  Shape stored, shape;  ///< The shape in which the model stores it, and that of the definition.
+  Axes order;           ///< See BlockStorage; empty: the same order.
+
+  Wanted(const model::WeightsToRead& weights, const std::string& name, std::int64_t part)
+      : dtype(weights.store.at(name).dtype()), stored(weights.store.at(name).shape()), shape(weights.shape(name)) {
+    if (const auto found = weights.orders.find(name); found != weights.orders.end())
+      order = model::order_of_part(name, found->second, part);
+    if (part == model::StoredWeight::whole) return;
+    stored.erase(0);
+    shape.erase(0);
+  }
+
+  /// The order of an array of a file. A file that does not say it is taken to have that of the model.
+  Axes order_in(const ArrayFile::Entry& entry) const {
+    const Axes& given = entry.order.empty() ? order : Axes(entry.order);
+    return !is_block(entry.dtype) || given.size() != entry.shape.size() || is_identity(given) ? Axes() : given;
+  }
+  /// Whether the file has the array exactly as the model stores it.
+  bool is_like(const ArrayFile::Entry& entry) const {
+    return entry.dtype == dtype && entry.shape == stored && order_in(entry) == order;
+  }
+};
+
+/// Returns the shape that the definition gives to an array of a file.
+Shape shape_in(const ArrayFile::Entry& entry, const Axes& order) {
+  Shape shape = entry.shape;
+  for (std::size_t i = 0; i < order.size(); ++i) shape[static_cast<std::size_t>(order[i])] = entry.shape[i];
   return shape;
 }
 
@@ -61,7 +83,9 @@ std::vector<std::int64_t> parts_in(const model::FoundWeights& found, const Store
 }  // namespace
 
 void Model::save_weights(const std::string& path) const {
-  save_arrays(path, weights(), {{"format", "pt"}, {"model", name()}});
+  auto metadata = model::order_metadata(orders());
+  metadata.insert(metadata.end(), {{"format", "pt"}, {"model", name()}});
+  save_arrays(path, weights(), metadata);
 }
 
 void Model::load_weights(const std::string& path, const std::string& others) {
@@ -101,24 +125,39 @@ WeightDtypes model::blocks_in(const std::vector<StoredWeight>& stored) {
   return blocks;
 }
 
-Shape model::WeightsToRead::shape(const Store::Entry& weight) const {
-  const auto order = orders.find(weight.name);
-  Shape shape = weight.value.shape();
-  if (order != orders.end())
-    for (std::size_t i = 0; i < shape.size(); ++i) shape[order->second[i]] = weight.value.shape()[i];
-  return shape;
+Axes model::order_of_part(const std::string& weight, const Axes& order, std::int64_t part) {
+  if (part == StoredWeight::whole || order.empty()) return order;
+  if (order[0] != 0)
+    throw DtypeError("weight '" + weight +
+                     "' has blocks along its first axis, along which files divide it: store it as float32");
+  Axes rest;
+  for (std::size_t i = 1; i < order.size(); ++i) rest.push_back(order[i] - 1);
+  return is_identity(rest) ? Axes() : rest;
+}
+
+std::vector<std::pair<std::string, std::string>> model::order_metadata(const std::map<std::string, Axes>& orders) {
+  std::vector<std::pair<std::string, std::string>> metadata;
+  for (const auto& [name, order] : orders)
+    metadata.emplace_back(order_key + name, joined(
+                                                order, [](std::int64_t axis) { return std::to_string(axis); }, " "));
+  return metadata;
+}
+
+Shape model::WeightsToRead::shape(const std::string& weight) const {
+  const auto order = orders.find(weight);
+  const Shape& stored = store.at(weight).shape();
+  return order == orders.end() ? stored : shape_in({.name = weight, .shape = stored}, order->second);
 }
 
 namespace {
-/// Returns whether the file has the array exactly as the model stores it, with its axes in the same order.
-bool stored_alike(const ArrayFile::Entry& described, const Array& weight, std::int64_t part) {
-  return described.dtype == weight.dtype() && described.shape == shape_of(weight.shape(), part);
-}
-
 bool has_numbers(Dtype dtype) {
   return is_floating(dtype) || is_block(dtype);
 }
 }  // namespace
+
+bool model::is_stored_as(const ArrayFile::Entry& array, const WeightsToRead& weights, const std::string& weight) {
+  return Wanted(weights, weight, StoredWeight::whole).is_like(array);
+}
 
 model::FoundWeights model::check_weights(const WeightsToRead& weights, const std::vector<StoredWeight>& stored,
                                          const std::string& where, const std::string& model,
@@ -145,17 +184,19 @@ model::FoundWeights model::check_weights(const WeightsToRead& weights, const std
         missing.push_back(entry.name);
         if (matches_weight(entry.name, may_lack)) continue;
         list([&] {
-          return "missing: " + entry.name + " " + to_string(weights.shape(entry)) +
+          return "missing: " + entry.name + " " + to_string(weights.shape(entry.name)) +
                  (part == StoredWeight::whole ? "" : ", number " + std::to_string(part) + " of its first axis");
         });
         continue;
       }
       const ArrayFile::Entry& described = location->second->described();
-      if (stored_alike(described, entry.value, part)) continue;
-      const Shape shape = shape_of(weights.shape(entry), part);
-      if (described.shape != shape && !location->second->is_exact && matches_weight(entry.name, may_lack))
+      const Wanted wanted(weights, entry.name, part);
+      if (wanted.is_like(described)) continue;
+      const Shape& shape = wanted.shape;
+      const bool fits = shape_in(described, wanted.order_in(described)) == shape;
+      if (!fits && !location->second->is_exact && matches_weight(entry.name, may_lack))
         found.erase(location);  // counts as missing; an example is a head for a different number of labels
-      else if (described.shape != shape)
+      else if (!fits)
         list([&] {
           return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
                  to_string(shape);
@@ -176,17 +217,31 @@ model::FoundWeights model::check_weights(const WeightsToRead& weights, const std
 }
 
 namespace {
+/// Reads an array of floats or blocks as floats, in the order of the definition.
+Array read_numbers(const model::StoredWeight& location, const Wanted& wanted) {
+  Array read = location.file->read(location.entry);
+  return is_block(read.dtype()) ? model::numbers_of(read, wanted.order_in(location.described())) : read;
+}
+
 /// Converts an array of floats or blocks to the dtype in which a weight is stored: a half-precision dtype or a block
 /// format. Throws FileError if numbers are out of range.
-Array converted(const model::StoredWeight& location, const Array& weight, const Axes& order) {
-  const Dtype dtype = weight.dtype();
-  Array read = location.file->read(location.entry);
-  if (is_block(read.dtype())) read = numbers_of_blocks(read);
-  Array result = is_half(dtype) ? model::as_half(read, dtype) : model::as_blocks(read, dtype, order);
+Array converted(const model::StoredWeight& location, const Wanted& wanted) {
+  const Array read = read_numbers(location, wanted);
+  Array result =
+      is_half(wanted.dtype) ? model::as_half(read, wanted.dtype) : model::as_blocks(read, wanted.dtype, wanted.order);
   if (!result)
     throw FileError(location.described().name + " in '" + location.file->path() + "' has numbers beyond the range of " +
-                    name_of(dtype) + ", as which the weight is stored");
+                    name_of(wanted.dtype) + ", as which the weight is stored");
   return result;
+}
+
+/// Reads an array into `to`. Converts the array if the file has another float dtype or blocks, and `to` is neither
+/// bfloat16 nor float16.
+void read_into(const model::StoredWeight& location, const Wanted& wanted, Array& to) {
+  if (wanted.is_like(location.described()) || is_half(location.described().dtype))
+    location.file->read(location.entry, to);
+  else
+    convert_floats(read_numbers(location, wanted), to);
 }
 }  // namespace
 
@@ -196,28 +251,29 @@ void model::read_weights(const WeightsToRead& weights, const std::vector<StoredW
   std::map<FoundWeights::key_type, Array> narrow;  // narrow weights that the files hold as other floats
   for (const auto& [place, location] : found) {    // this loop ends before any weight changes
     location->file->check(location->entry);
-    const Array& weight = weights.store.at(place.first);
-    if ((!is_half(weight.dtype()) && !is_block(weight.dtype())) || location->described().dtype == weight.dtype())
-      continue;
-    const auto order = weights.orders.find(place.first);
-    narrow.emplace(place, converted(*location, weight, order == weights.orders.end() ? Axes{} : order->second));
+    const Wanted wanted(weights, place.first, location->part);
+    if ((is_half(wanted.dtype) || is_block(wanted.dtype)) && !wanted.is_like(location->described()))
+      narrow.emplace(place, converted(*location, wanted));
   }
   for (const auto& [place, location] : found) {
     Array weight(weights.store.at(place.first));
+    const Wanted wanted(weights, place.first, location->part);
     const bool is_whole = location->part == StoredWeight::whole;
-    Array read = is_whole ? Array(weight) : Array(weight.dtype(), shape_of(weight.shape(), location->part));
+    Array read = is_whole ? Array(weight) : Array(weight.dtype(), wanted.stored);
     if (const auto known = narrow.find(place); known != narrow.end()) {
       read.assign(known->second);
       narrow.erase(known);  // at once, so that the converted weights are in memory only once
     } else {
-      read_into(*location->file, location->entry, read);
+      read_into(*location, wanted, read);
     }
     if (!is_whole) set_part(weight, location->part, read);
   }
 }
 
 Array model::part_of(const Array& array, std::int64_t part) {
-  Array elements(array.dtype(), shape_of(array.shape(), part));
+  Shape shape = array.shape();
+  shape.erase(0);
+  Array elements(array.dtype(), shape);
   const auto* first = static_cast<const std::byte*>(array.data());
   std::memcpy(elements.data(), first + static_cast<std::size_t>(part) * elements.bytes(), elements.bytes());
   return elements;

@@ -27,6 +27,12 @@ struct StoredWeight {
   const ArrayFile::Entry& described() const { return file->entries()[entry]; }
 };
 
+/// Returns the order (BlockStorage) of one part of a weight, or that of the whole weight. Throws DtypeError if the
+/// parts are not whole blocks, because the first axis has another place.
+Axes order_of_part(const std::string& weight, const Axes& order, std::int64_t part);
+/// Returns the metadata that tell files the orders of these arrays (ArrayFile::Entry::order).
+std::vector<std::pair<std::string, std::string>> order_metadata(const std::map<std::string, Axes>& orders);
+
 /// Opens a safetensors file, or a file in another format for which there is a reader (set_weight_reader). The arrays of
 /// the latter are read from a temporary file. Throws FileError.
 std::unique_ptr<ArrayFile> open_weights(const std::string& path);
@@ -39,8 +45,11 @@ struct WeightsToRead {
   const Store& store;
   const std::map<std::string, Axes>& orders;
   /// Returns the shape that the definition gives a weight.
-  Shape shape(const Store::Entry& weight) const;
+  Shape shape(const std::string& weight) const;
 };
+
+/// Whether the array is the whole weight exactly as the model stores it.
+bool is_stored_as(const ArrayFile::Entry& array, const WeightsToRead& weights, const std::string& weight);
 
 /// Returns the array or arrays of each weight of `weights` in `stored`. If a weight matches one of the patterns
 /// `may_lack`, it may be missing. It may also have a different shape, and then counts as missing. Throws FileError if

@@ -10,6 +10,7 @@
 #include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "model/weights/stored_weights.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::train {
@@ -23,12 +24,15 @@ constexpr const char* carried_file = "/carried.safetensors";
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
                       const Store& carried, const Store& averages,
-                      const std::function<void(const std::string& folder)>& complete) {
+                      const std::function<void(const std::string& folder)>& complete,
+                      const std::map<std::string, Axes>& orders) {
   write_folder(path, [&](const std::string& beside) {
+    const bool keeps_blocks = start_of(path).empty();
     Store changing;
     for (const Store::Entry& entry : weights)
-      if (!is_block(entry.value.dtype()) || start_of(path).empty()) changing.add(entry.name, Array(entry.value));
-    save_arrays(beside + "/weights.safetensors", changing);
+      if (!is_block(entry.value.dtype()) || keeps_blocks) changing.add(entry.name, Array(entry.value));
+    save_arrays(beside + "/weights.safetensors", changing,
+                keeps_blocks ? model::order_metadata(orders) : std::vector<std::pair<std::string, std::string>>());
     save_optimizer(beside + "/optimizer.safetensors");
     if (!carried.empty()) save_arrays(beside + carried_file, carried);
     if (!averages.empty()) save_arrays(beside + averages_file, averages);

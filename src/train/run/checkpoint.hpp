@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "train/trainer/carried.hpp"
+#include "xtape/ops.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -45,11 +47,13 @@ inline constexpr const char* averages_file = "/ema.safetensors";
 /// carried.safetensors, and ema.safetensors if there are averages. Writes the files to a temporary directory next to
 /// `path` and flushes them to the disk. Then renames this directory to `path`, or exchanges the two directories if
 /// `path` exists. After a crash, `path` is either the old or the new checkpoint. `save_optimizer` receives a file name
-/// and writes this file. `complete` is called with the temporary directory before it is renamed.
+/// and writes this file. `complete` is called with the temporary directory before it is renamed. `orders` are those of
+/// the weights (Model::orders).
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
                       const Store& carried = {}, const Store& averages = {},
-                      const std::function<void(const std::string& folder)>& complete = {});
+                      const std::function<void(const std::string& folder)>& complete = {},
+                      const std::map<std::string, Axes>& orders = {});
 
 /// Write and read state.json in the directory of a checkpoint. read_state throws FileError if the file is missing. It
 /// also throws FileError if a value is impossible; the message names the key of the value.

@@ -318,7 +318,7 @@ void Trainer::save(const std::string& path, const std::function<void(const std::
   }
   train::write_checkpoint(
       path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried,
-      d.average ? d.average->averages() : Store(), complete);
+      d.average ? d.average->averages() : Store(), complete, d.model.orders());
 }
 
 void Trainer::load(const std::string& path) {
