@@ -55,6 +55,9 @@ struct ModelOptions {
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< If false, the weights stay zero, to be loaded or only inspected.
+  /// Patterns of the weights that are initialised (the syntax of OptimizerGroup). The others stay zero, and so take no
+  /// memory before they are read from a file.
+  std::vector<std::string> initialised = {"*"};
   /// The model stores weights in these dtypes: bfloat16, float16, int8 or block formats (Model::store_weights_as). A
   /// file of weights must then fit: for int8, it must contain int8 weights; for bfloat16, float16 and block formats, it
   /// may contain floats of any dtype, if their values are in range.

@@ -286,6 +286,7 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   ModelOptions chosen = options;
   chosen.hyper = overrides_of(*opened.definition, opened.mapping(), opened.config, options.hyper);
   chosen.initialise = options.initialise && !initialise.empty();
+  chosen.initialised = initialise;
   if (!options.initialise && !model::has_weights(folder) && !opened.adapters) return opened.model(chosen);
   const std::vector<ArrayFile> files = model::weight_files(folder);
   std::vector<std::string> unused;
@@ -297,10 +298,7 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
     throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
   if (opened.adapters) adapters = place_adapters(opened, chosen);
   for (const model::StoredWeight& each : adapters) chosen.weights.put_first(each.weight, chosen.dtype);
-  Model model = [&] {
-    const model::InitialisedAlone alone(initialise);
-    return with_adapters_of(opened, chosen);
-  }();
+  Model model = with_adapters_of(opened, chosen);
   model::name_weights(opened.mapping(), model.weights(), stored, unused);
   store_as_in_files(model, stored, chosen.weights);
   for (model::StoredWeight& each : adapters) each.is_exact = true;

@@ -14,20 +14,6 @@
 namespace xtape::model {
 
 namespace {
-thread_local const std::vector<std::string>* initialised = nullptr;  // null: all
-}  // namespace
-
-InitialisedAlone::InitialisedAlone(const std::vector<std::string>& patterns) {
-  initialised = &patterns;
-}
-InitialisedAlone::~InitialisedAlone() {
-  initialised = nullptr;
-}
-bool InitialisedAlone::includes(const std::string& weight) {
-  return initialised == nullptr || matches_weight(weight, *initialised);
-}
-
-namespace {
 // the maximum number of elements of a weight; a larger number indicates a mistake in the shape
 constexpr std::int64_t most_elements = std::int64_t{1} << 40;
 constexpr std::int64_t most_modules = 1 << 18;  // forty nested blocks of two modules would give 2^40
@@ -91,7 +77,7 @@ class Builder {
     weight.path = path_of(module, spec);
     Array array(context_.dtype, weight.shape);
     try {
-      if (context_.initialise && InitialisedAlone::includes(weight.path))
+      if (context_.initialise && matches_weight(weight.path, context_.initialised))
         initialise(array, weight.initialiser, context_.seed, weight.path);
     } catch (const ShapeError& error) {
       fail(spec.location, error.what());

@@ -128,6 +128,7 @@ Model::Data::Data(std::shared_ptr<const model::Definition> definition, const Mod
   context.dtype = options.dtype;
   context.seed = options.seed;
   context.initialise = options.initialise;
+  context.initialised = options.initialised;
   context.max_steps = options.max_steps;
   model::check_names(*context.definition, *context.ops);
   model::resolve_hyper(context, options.hyper);

@@ -27,17 +27,6 @@ struct Model::Data {
 };
 
 namespace model {
-/// While it lives, models that this thread makes initialise only the weights that match one of the patterns. The others
-/// are read from files, and would otherwise take the memory of floats first.
-class InitialisedAlone {
- public:
-  explicit InitialisedAlone(const std::vector<std::string>& patterns);
-  InitialisedAlone(const InitialisedAlone&) = delete;
-  InitialisedAlone& operator=(const InitialisedAlone&) = delete;
-  ~InitialisedAlone();
-  static bool includes(const std::string& weight);
-};
-
 /// Returns the definition as one text with all files that it uses and with the values of its hyper-parameters.
 std::string self_contained(const ModelContext& context);
 }  // namespace model

@@ -28,6 +28,7 @@ struct ModelContext {
   Dtype dtype = Dtype::float32;
   std::uint64_t seed = 0;
   bool initialise = true;
+  std::vector<std::string> initialised = {};  ///< See ModelOptions.
   std::int64_t max_steps = 0;
   std::map<const Definition*, Values> hyper;                   ///< The resolved hyper-parameters of each file.
   std::map<const Computation*, OriginalPlace> originals = {};  ///< For a copy: see find_original.
