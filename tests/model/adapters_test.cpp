@@ -157,8 +157,22 @@ TEST_CASE("adapters: NAME_lora is NAME with linear maps that have adapters, if i
                                  models + "own.json")) == of_phi);
   const auto said = [&](const std::string& name) { return error_of([&] { Model::load(models + name); }); };
   CHECK(said("phj_lora.json").find("there is no file '" + models + "phj_lora.json'") != std::string::npos);
-  CHECK(said("resnet_lora.json").find("there is no mapping to change: no file that this one extends has any") !=
-        std::string::npos);
+  // A definition that extends another has the adapters of the other, here those of [in, out] matrices.
+  const ModelOptions tiny = {
+      .hyper = {{"n_embd", "8"}, {"n_layer", "1"}, {"n_head", "2"}, {"vocab_size", "9"}, {"targets", "'*'"}}};
+  const std::vector<std::string> of_gpt2 = {"h.0.attn.c_attn.lora_A", "h.0.attn.c_proj.lora_A", "h.0.mlp.c_fc.lora_A",
+                                            "h.0.mlp.c_proj.lora_A"};
+  for (const std::string name : {"packed_gpt2_lora", "padded_gpt2_lora", "gpt2_lora"}) {
+    const Model made = Model::load(models + name + ".json", tiny);
+    CHECK(made.name() == name);
+    CHECK(adapters_of(made) == of_gpt2);
+    CHECK(adapters_of(Model::parse(made.definition_text())) == of_gpt2);
+    CHECK(made.definition_text().find(R"("fan_in_fan_out": true)") != std::string::npos);
+  }
+  // Adapters need no mapping to folders.
+  const Model mlp = Model::load(models + "mlp_lora.json", {.hyper = {{"in", "4"}, {"targets", "'*'"}}});
+  CHECK(adapters_of(mlp).size() == 3);
+  CHECK(error_of([&] { save_adapter(mlp, "none", ""); }).find("has no entry \"hugging_face\"") != std::string::npos);
 }
 
 TEST_CASE("adapters: damaged files") {

@@ -45,20 +45,39 @@ class Reader {
   }
 
  private:
-  static JsonNode opened(const std::string& path) {
+  JsonNode opened(const std::string& path) {
     const std::string base = adapted_definition(path);
     return base.empty() ? JsonNode(read_file(path), path, JsonErrors::definition) : with_adapters(path, base);
   }
 
-  /// Returns the definition `path`, which is not a file: the changes that add adapters to the definition `base`.
-  static JsonNode with_adapters(const std::string& path, const std::string& base) {
-    const char* const changes_file = "changes/lora.json";
-    const std::string beside = (std::filesystem::path(base).parent_path() / changes_file).string();
-    const JsonNode changes = opened(is_plain_file(beside) ? beside : models_directory() + "/" + changes_file);
-    Entries entries = changes.entries();
+  /// Returns the definition `path`, which is not a file: the changes that add adapters to the definition `base`. They
+  /// are those of the definition with adapters that stands beside one which `base` extends, or else those of linear
+  /// maps.
+  JsonNode with_adapters(const std::string& path, const std::string& base) {
+    std::optional<JsonNode> changes, mapping;
+    JsonNode node = opened(base);
+    for (std::size_t depth = 0; depth < deepest; ++depth) {
+      if (!mapping && node.has("hugging_face")) mapping = node.at("hugging_face");
+      if (!node.has("extends")) break;
+      const Source source = source_of(node.at("extends"), node.file());
+      const std::string beside =
+          std::filesystem::path(source.key).replace_extension().string() + adapter_suffix + ".json";
+      if (!changes && is_plain_file(beside)) changes = opened(beside);
+      node = source.open();
+    }
+    if (!changes) {
+      const char* const file = "changes/lora.json";
+      const std::string beside = (std::filesystem::path(base).parent_path() / file).string();
+      changes = opened(is_plain_file(beside) ? beside : models_directory() + "/" + file);
+    }
+    Entries entries = changes->entries();
+    std::erase_if(entries, [&](const auto& entry) {
+      return is_one_of("name extends", entry.first) ||
+             (entry.first == "hugging_face" && (!mapping || mapping->is_null()));
+    });
     const Json own = {{"name", std::filesystem::path(path).stem().string()}, {"extends", canonical(base)}};
     for (const auto& entry : JsonNode(own.dump(), path, JsonErrors::definition).entries()) entries.push_back(entry);
-    return changes.with_entries(entries);
+    return changes->with_entries(entries);
   }
 
   static std::string canonical(const std::string& path) {
@@ -100,7 +119,7 @@ class Reader {
       if (missing())
         entry.fail("cannot find '" + name + "': neither " + beside + " nor " + path + " is a file" + file_like(path));
     }
-    return {canonical(path), [path] { return opened(path); }};
+    return {canonical(path), [this, path] { return opened(path); }};
   }
 
   std::shared_ptr<const Definition> use(const JsonNode& entry, const std::string& from) {
