@@ -42,11 +42,14 @@ NamedVars needed_inputs(const Tape& tape, const NamedVars& outputs) {
   return inputs;
 }
 
-/// Reserves the names of inputs and outputs, so that the file keeps them.
+/// Reserves the names of inputs and outputs, so that the file keeps them. Throws DtypeError if ONNX has no such values.
 void take(Shared& shared, const NamedVars& vars, const Tape& tape) {
   for (const auto& [name, var] : vars) {
     if (var.tape() != tape) throw HandleError("'" + name + "' is a var of another tape than the first output");
     if (name.empty()) throw Error("an input or output has an empty name");
+    if (is_block(var.dtype()))
+      throw DtypeError("'" + name + "' is " + to_string(var.type()) +
+                       ", and values of ONNX files have no blocks: record caches as float32, and dequantize others");
     if (shared.fresh(name) != name) throw Error("two inputs or outputs are named '" + name + "'");
   }
 }

@@ -176,6 +176,22 @@ TEST_CASE("a step of decoding has its caches as inputs and outputs, for any batc
   }
 }
 
+TEST_CASE("caches in blocks have no place in a file") {
+  const round_trip::Folder folder;
+  Tape tape(Mode::predict);
+  const Var x = tape.input("x", {1, 1, 32}), past = tape.input("past", {1}, Dtype::int64);
+  tape.set_past(x, past, 4, Dtype::q8_0);
+  const Var y = cache(x, 1);
+  const Carry& state = tape.states()[0];
+  const std::string path = folder.path("blocks");
+  CHECK_THROWS_WITH_AS(
+      save_onnx(path, {{"y", y}, {"next", state.output}}),
+      doctest::Contains("'cache 0' is Q8_0 (1, 4, 32), and values of ONNX files have no blocks: record "
+                        "caches as float32"),
+      DtypeError);
+  CHECK(!std::filesystem::exists(path));
+}
+
 TEST_CASE("scans run forwards and backwards, along any axis, as long as a condition holds, and without sequences") {
   const round_trip::Folder folder;
   for (const bool reverse : {false, true}) {
