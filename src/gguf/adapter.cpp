@@ -116,7 +116,9 @@ void write_adapter_folder(const std::string& path, const std::string& base, cons
   const Store arrays = tensors.read();
   if (arrays.empty()) file->fail("it has no adapters");
   const Json* alpha = file->find(alpha_key);
-  const bool scaled = alpha != nullptr && alpha->is_number() && *alpha != 0;  // as in llama.cpp
+  if (alpha != nullptr && !(alpha->is_number() && std::isfinite(alpha->get<double>())))
+    file->fail("the key '" + std::string(alpha_key) + "' must be a finite number");
+  const bool scaled = alpha != nullptr && *alpha != 0;  // as in llama.cpp
   const Json made = {{"peft_type", "LORA"},
                      {"base_model_name_or_path", base},
                      {"r", tensors.rank()},

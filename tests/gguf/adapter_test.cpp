@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 
 #include "distance.hpp"
@@ -123,6 +124,12 @@ TEST_CASE("errors of adapters in GGUF files name the file and what would be righ
     const std::string path = made.write("bad.gguf", other);
     return test::error_of([&] { open_hugging_face(base, {}, "", {}, path); });
   };
+  const std::string alpha = "adapter.lora.alpha", of_float("\6\0\0\0", 4);
+  const auto with = [&](const float& value) {
+    return alpha + of_float + std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  for (const float number : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()})
+    holds(changed(with(6), with(number)), "bad.gguf': the key 'adapter.lora.alpha' must be a finite number");
   holds(changed("attn_q.weight.lora_a", "attn_q.weight.lora_c"), "names end with .lora_a and .lora_b");
   holds(changed("blk.0.attn_q.weight.lora_a", "blk.0.attn_z.weight.lora_a"), "belongs to no weight of 'llama'");
   holds(changed("blk.0.attn_q.weight.lora_a", "blk.9.attn_q.weight.lora_a"), "an adapter needs both");
