@@ -27,6 +27,14 @@ void on_signal(int signal) {
   ::signal(SIGHUP, SIG_IGN);
 }
 
+/// Ends the program where it would end with a bus error.
+void on_lost_page(int) {
+  constexpr char text[] =
+      "xtape: a page of a file is gone: the file has become shorter, its disk has an error, or /dev/shm is full\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(1);
+}
+
 }  // namespace
 
 void catch_interrupt() {
@@ -71,6 +79,7 @@ void prepare_streams() {
     break;
   }
   signal(SIGPIPE, SIG_DFL);  // a command that only prints ends when its reader ends
+  signal(SIGBUS, on_lost_page);
   signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a write error, like a full disk
 }
 

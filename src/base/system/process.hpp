@@ -10,7 +10,8 @@ namespace xtape {
 enum StandardStream : int { standard_input = 0, standard_output = 1, standard_error = 2 };
 bool is_terminal(StandardStream stream);
 /// Prepares the standard streams. It must be called before any input or output. Opens /dev/null for closed standard
-/// streams, lets a closed pipe end the program, and ignores SIGXFSZ.
+/// streams, lets a closed pipe end the program, ignores SIGXFSZ, and ends the program with exit code 1 and a message
+/// if a page of a mapped file is gone.
 void prepare_streams();
 /// From now on, a closed pipe does not end the program. Output to it is lost.
 void ignore_closed_pipes();
