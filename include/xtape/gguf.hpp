@@ -54,7 +54,8 @@ class GgufFile {
   std::shared_ptr<const gguf::FileData> data_;
 };
 
-/// Returns the formats in which weights can be written: "F32", "F16", "Q4_0" …, "Q4_K", "BF16".
+/// Returns the formats in which weights can be written: "F32", "F16", "Q4_0" …, "Q4_K", and the mixtures "Q4_K_M" and
+/// "Q5_K_M", which give some matrices more bits.
 std::vector<std::string> gguf_formats();
 
 /// Writes a folder of the Hugging Face Hub, or another GGUF file, as a GGUF file for llama.cpp, with its tokenizer.

@@ -1,5 +1,6 @@
 // Folders of the Hugging Face Hub as GGUF files.
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 
@@ -82,23 +83,64 @@ Json config_of(const std::string& folder, model::HuggingFaceMapping& mapping) {
 }
 
 namespace {
-/// The number of a file's format in general.file_type.
-int file_type(const std::string& format) {
-  static const std::map<std::string, int> types = {{"F32", 0},   {"F16", 1},   {"Q4_0", 2}, {"Q4_1", 3},
-                                                   {"Q8_0", 7},  {"Q5_0", 8},  {"Q5_1", 9}, {"Q4_K", 14},
-                                                   {"Q5_K", 16}, {"Q6_K", 18}, {"BF16", 32}};
-  return types.at(format);
+/// A format for the matrices of a file. A mixture gives some of them more bits.
+struct FileFormat {
+  const char* name;
+  int number;                    ///< In general.file_type.
+  const char* matrices;          ///< The format of most matrices.
+  const char* joined = nullptr;  ///< In a mixture: that of queries, keys and values in one matrix. Null: no mixture.
+};
+constexpr FileFormat file_formats[] = {{"F32", 0, "F32"},
+                                       {"F16", 1, "F16"},
+                                       {"BF16", 32, "BF16"},
+                                       {"Q8_0", 7, "Q8_0"},
+                                       {"Q4_0", 2, "Q4_0"},
+                                       {"Q4_1", 3, "Q4_1"},
+                                       {"Q5_0", 8, "Q5_0"},
+                                       {"Q5_1", 9, "Q5_1"},
+                                       {"Q4_K", 14, "Q4_K"},
+                                       {"Q5_K", 16, "Q5_K"},
+                                       {"Q6_K", 18, "Q6_K"},
+                                       {"Q4_K_M", 15, "Q4_K", "Q5_K"},
+                                       {"Q5_K_M", 17, "Q5_K", "Q6_K"}};
+
+/// Throws Error if there is no format of this name.
+const FileFormat& file_format(const std::string& name) {
+  for (const FileFormat& each : file_formats)
+    if (name == each.name) return each;
+  throw Error("there is no format '" + name + "' for weights of GGUF files; there are " + joined(gguf_formats()));
+}
+
+/// Returns the number of the layer in a name such as "blk.3.attn_v.weight", or -1.
+std::int64_t layer_of(const std::string& tensor) {
+  std::int64_t layer = -1;
+  const std::string prefix = "blk.";
+  if (tensor.starts_with(prefix)) std::from_chars(tensor.data() + prefix.size(), tensor.data() + tensor.size(), layer);
+  return layer;
+}
+
+/// Whether a mixture gives more bits to the values of attention and to the last map of a feed-forward layer: in the
+/// first and the last eighth of the layers and in every third one between, as in llama.cpp.
+bool has_more_bits(const std::string& tensor, std::int64_t layers) {
+  const std::int64_t layer = layer_of(tensor), eighth = layers / 8;
+  for (const char* part : {".attn_v.weight", ".ffn_down.weight", ".ffn_down_exps.weight"})
+    if (layer >= 0 && tensor.ends_with(part))
+      return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
+  return false;
 }
 
 /// Chooses a tensor's format as llama.cpp does. Vectors, tables of positions and what chooses experts stay float32. The
 /// table of outputs has more bits. A format whose blocks do not divide the rows gives way to a larger one.
-const BlockFormat* format_for(const std::string& name, const Shape& shape, const std::string& wanted, bool outputs) {
-  std::string chosen = wanted;
+const BlockFormat* format_for(const std::string& name, const Shape& shape, const FileFormat& wanted, bool outputs,
+                              std::int64_t layers) {
+  std::string chosen = wanted.matrices;
   if (shape.size() < 2 || name.starts_with("position_embd.") || name.starts_with("token_types.") ||
       name.find(".ffn_gate_inp.") != std::string::npos)
     chosen = "F32";
-  else if (outputs && wanted[0] == 'Q' && wanted != "Q8_0")
+  else if (outputs ? chosen[0] == 'Q' && chosen != "Q8_0" : wanted.joined != nullptr && has_more_bits(name, layers))
     chosen = "Q6_K";
+  else if (wanted.joined != nullptr && name.find(".attn_qkv.") != std::string::npos)
+    chosen = wanted.joined;
   static const std::map<std::string, std::string> larger = {{"Q4_K", "Q5_0"}, {"Q5_K", "Q5_1"}, {"Q6_K", "Q8_0"}};
   const auto divides = [&] { return shape.empty() || shape.back() % find_block_format(chosen)->elements == 0; };
   if (!divides()) chosen = larger.contains(chosen) ? larger.at(chosen) : "F16";
@@ -192,10 +234,10 @@ void check_same(const std::string& folder, const std::string& file) {
 }
 
 Metadata metadata_of(const std::string& folder, const std::string& name, const Family& family, const Json& config,
-                     const std::string& format) {
+                     const FileFormat& format) {
   Metadata metadata = {{architecture_key, family.architecture()},
                        {"general.name", name},
-                       {"general.file_type", file_type(format)},
+                       {"general.file_type", format.number},
                        {"general.quantization_version", 2}};
   for (auto& each : family.metadata(config)) metadata.push_back(std::move(each));
   const Json* tokens = model::find_key(config, "vocab_size");
@@ -212,15 +254,13 @@ namespace xtape {
 
 std::vector<std::string> gguf_formats() {
   std::vector<std::string> names;
-  for (const BlockFormat& format : block_formats())
-    if (format.encode != nullptr) names.emplace_back(format.name);
+  for (const gguf::FileFormat& format : gguf::file_formats) names.emplace_back(format.name);
   return names;
 }
 
 void convert_to_gguf(const std::string& folder, const std::string& path, const std::string& format) {
   using namespace gguf;
-  if (!contains(gguf_formats(), format))
-    throw Error("there is no format '" + format + "' for weights of GGUF files; there are " + joined(gguf_formats()));
+  const FileFormat& wanted = file_format(format);
   read_gguf_files();
   model::check_hugging_face(folder, {}, "");
   model::HuggingFaceMapping mapping;
@@ -229,10 +269,12 @@ void convert_to_gguf(const std::string& folder, const std::string& path, const s
   const std::vector<ArrayFile> files = model::weight_files(folder);
   const std::map<std::string, Target> targets = targets_of(files, mapping, family);
   const std::string outputs = targets.contains("output.weight") ? "output.weight" : "token_embd.weight";
+  std::int64_t layers = 0;
+  for (const auto& each : targets) layers = std::max(layers, layer_of(each.first) + 1);
   std::vector<Written> tensors;
   for (const auto& [name, target] : targets) {
     const Shape shape = shape_in_file(target);
-    tensors.push_back({name, shape, format_for(name, shape, format, name == outputs),
+    tensors.push_back({name, shape, format_for(name, shape, wanted, name == outputs, layers),
                        [&target = target, &config] { return joined_parts(target, config); }});
   }
   if (const std::vector<float> factors = family.rotary_factors(config); !factors.empty())
@@ -242,7 +284,7 @@ void convert_to_gguf(const std::string& folder, const std::string& path, const s
                          return array;
                        }});
   const std::string target = link_target(path), beside = target + ".writing.gguf";
-  const Metadata metadata = metadata_of(folder, std::filesystem::path(path).stem().string(), family, config, format);
+  const Metadata metadata = metadata_of(folder, std::filesystem::path(path).stem().string(), family, config, wanted);
   try {
     write_file(beside, metadata, tensors);
     check_same(folder, beside);
@@ -256,6 +298,7 @@ void convert_to_gguf(const std::string& folder, const std::string& path, const s
 }
 
 void save_gguf(const Model& model, const std::string& path, const std::string& format, const std::string& like) {
+  gguf::file_format(format);  // throws before anything is written
   const std::string folder = path + ".folder" + unfinished;
   try {
     remove_if_possible(folder);  // what a process that was ended left

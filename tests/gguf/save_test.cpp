@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "error_of.hpp"
 #include "folders.hpp"
@@ -113,6 +115,35 @@ TEST_CASE("matrices have the format that is asked for, and others what llama.cpp
   CHECK(formats.at("blk.0.ffn_down.weight") == "Q5_0");  // rows of 288 are no blocks of 256
   CHECK(GgufFile(made / "x.gguf").metadata("general.file_type") == "14");
   CHECK(GgufFile(made / "x.gguf").metadata("llama.attention.head_count") == "4");
+}
+
+TEST_CASE("a mixture gives more bits to the matrices to which llama.cpp gives them") {
+  use_models();
+  const test::Folder made;
+  ModelOptions options;
+  options.hyper = {{"vocab_size", "64"}, {"d_model", "256"}, {"d_ff", "256"},        {"layers", "16"},
+                   {"heads", "4"},       {"tied", "true"},   {"max_positions", "32"}};
+  const std::set<std::int64_t> more = {0, 1, 4, 7, 10, 13, 14, 15};  // two first, two last, each third between
+  for (const auto& [mixture, usual, number] : {std::tuple("Q4_K_M", "Q4_K", "15"), {"Q5_K_M", "Q5_K", "17"}}) {
+    save_gguf(Model::load("llama", options), made / "x.gguf", mixture);
+    const auto formats = formats_of(made / "x.gguf");
+    for (std::int64_t i = 0; i < 16; ++i) {
+      const std::string layer = "blk." + std::to_string(i) + ".";
+      CAPTURE(layer);
+      for (const char* part : {"attn_v.weight", "ffn_down.weight"})
+        CHECK(formats.at(layer + part) == (more.contains(i) ? "Q6_K" : usual));
+      for (const char* part : {"attn_q.weight", "attn_k.weight", "attn_output.weight", "ffn_up.weight"})
+        CHECK(formats.at(layer + part) == usual);
+      CHECK(formats.at(layer + "attn_norm.weight") == "F32");
+    }
+    CHECK(formats.at("token_embd.weight") == "Q6_K");  // also the outputs
+    CHECK(GgufFile(made / "x.gguf").metadata("general.file_type") == number);
+  }
+  options.hyper = {{"vocab_size", "24"}, {"n_embd", "256"}, {"n_layer", "2"}, {"n_head", "4"}, {"n_positions", "8"}};
+  save_gguf(Model::load("gpt2", options), made / "x.gguf", "Q4_K_M");
+  CHECK(formats_of(made / "x.gguf").at("blk.0.attn_qkv.weight") == "Q5_K");
+  CHECK(formats_of(made / "x.gguf").at("blk.0.ffn_down.weight") == "Q4_K");
+  CHECK(formats_of(made / "x.gguf").at("blk.1.ffn_down.weight") == "Q6_K");
 }
 
 TEST_CASE("what a file cannot express is an error, and leaves no file") {

@@ -228,7 +228,11 @@ void add_export(CLI::App& program) {
       ->check(CLI::IsMember(storage_names({"float32"})))
       ->excludes("--adapter");
   add_option(command, "--quantise", arguments.quantise,
-             "For a GGUF file: the format of matrices, such as F16, Q8_0 or Q4_K (default: F32)");
+             "For a GGUF file: the format of matrices, such as F16, Q8_0 or Q4_K_M (default: F32)")
+#if defined(XTAPE_WITH_GGUF)
+      ->check(CLI::IsMember(gguf_formats()))
+#endif
+      ;
 }
 
 }  // namespace xtape::cli
