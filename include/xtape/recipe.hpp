@@ -124,7 +124,7 @@ struct Recipe {
   std::string about;
   std::string definition;  ///< May be empty with `from`. The config of the folder `from` then names the definition.
   std::string original;    ///< For a run: the file that its definition was copied from. May be empty.
-  std::string from;        ///< The Hugging Face folder of the initial model. Empty: a new model.
+  std::string from;        ///< The Hugging Face folder or GGUF file of the initial model. Empty: a new model.
   std::string adapter;     ///< With `from`: a folder of low-rank adapters for the model. May be empty.
   std::vector<WeightSource> start;      ///< Sources of initial weights, read one after the other.
   std::vector<std::string> initialise;  ///< Patterns of weights that these sources, or `from`, may lack.

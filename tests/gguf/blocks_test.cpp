@@ -348,7 +348,14 @@ TEST_CASE("errors of `lora` name what is wrong") {
   refused(R"({"rank": 2, "alpa": 3})", {{"from", path}}, "did you mean 'alpha'");
   refused(R"({"rank": 2})", {}, "needs 'from' or 'definition'");
   refused(R"({"rank": 2, "targets": ["q_pro"]})", {{"from", path}}, "did you mean 'q_proj'");
-  refused(R"({"rank": 2})", {{"from", path}, {"frozen", "*.mlp.*"}}, "'trainable'");
+  refused(R"({"rank": 2})", {{"from", path}, {"frozen", "*.mlp.*"}},
+          "--set frozen: 'frozen' has no effect beside 'lora', which trains adapters alone");
+  refused(R"({"rank": 2})", {{"from", path}, {"hyper.alpha", "3"}}, "'hyper' has 'alpha', which 'lora' sets");
+  refused(R"({"rank": 2})", {{"from", path}, {"hyper", "3"}}, "'hyper' must be an object");
+  refused(R"({"rank": 2})", {{"from", path}, {"loar.rank", "3"}},
+          "--set loar.rank: 'loar' is not a known key; did you mean 'lora'?");
+  refused(R"({"rank": 2})", {{"from", folder / "none.gguf"}},
+          "none.gguf has no config.json: there is no folder or file");
   const Run run =
       Run::create(Recipe::load(recipe_of(folder, R"(, "lora": {"rank": 2})"), {{"from", path}}), folder / "made");
   CHECK(test::error_of([&] {

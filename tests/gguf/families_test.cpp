@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "error_of.hpp"
@@ -129,6 +130,36 @@ TEST_CASE("a folder of the model in a file has everything that the file has") {
   Model again = open_hugging_face(folder / "copy");
   CHECK(results(again) == results(model));
   CHECK(load_tokenizer(folder / "copy")->encode("the cat") == load_tokenizer(file)->encode("the cat"));
+}
+
+TEST_CASE("a file of a model with a damaged byte before its elements opens, or is an error, in every family") {
+  const char* const step = std::getenv("XTAPE_TEST_DAMAGE_STEP");  // 1: each byte
+  const std::size_t every = step == nullptr ? 499 : std::stoul(step);
+  const test::Folder folder;
+  for (const Case& each : cases) {
+    if (each.file.starts_with("split")) continue;
+    const std::string path = gguf_file(each.file);
+    std::ifstream stream(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(stream)), {});
+    std::size_t header = bytes.size();
+    {
+      const GgufFile file(path);
+      for (std::size_t i = 0; i < file.tensors().size(); ++i) header -= file.bytes(i).size();
+    }
+    for (std::size_t i = each.file.size() * 31 % every; i < header; i += every)
+      for (const unsigned char flipped : {0x01, 0x80, 0xFF}) {
+        std::string damaged = bytes;
+        damaged[i] = static_cast<char>(damaged[i] ^ flipped);
+        const std::string changed = folder.write("damaged.gguf", damaged);
+        CAPTURE(each.file);
+        CAPTURE(i);
+        const std::string error = test::error_of([&] {  // any other exception, or a fault, fails the test
+          open_hugging_face(changed);
+          load_tokenizer(changed)->encode("the cat");
+        });
+        CHECK(error.size() < 20000);
+      }
+  }
 }
 
 TEST_CASE("errors name what a file lacks, and what would be right") {

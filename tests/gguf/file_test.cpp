@@ -1,5 +1,6 @@
 // The bytes of GGUF files: metadata of all types, and damage of every kind.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstring>
@@ -178,6 +179,19 @@ TEST_CASE("wrong types, places and names are errors that say what would be right
   check_error(Bytes().header(0, 1).key("general.alignment", 4).add(48U), "must be a power of two, not 48");
   check_error(Bytes().header(0, 1).key("split.count", 2).add(std::uint16_t(3)),
               "its name must end in '-00001-of-3.gguf'");
+}
+
+TEST_CASE("what is no plain file is an error at once: folders, pipes without a writer and devices") {
+  const test::Folder folder;
+  std::filesystem::create_directory(folder / "folder.gguf");
+  REQUIRE(mkfifo((folder / "pipe.gguf").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/zero", folder / "device.gguf");
+  std::filesystem::create_symlink(folder / "itself.gguf", folder / "itself.gguf");
+  for (const std::string name : {"folder.gguf", "pipe.gguf", "device.gguf"})
+    CHECK(test::error_of([&] { GgufFile(folder / name); }) ==
+          "cannot read " + (folder / name) + ": it is not a plain file");
+  for (const std::string name : {"itself.gguf", "none.gguf"})
+    CHECK(test::error_of([&] { GgufFile(folder / name); }).starts_with("cannot read " + (folder / name) + ": "));
 }
 
 TEST_CASE("a scale that is not finite is an error that names the block") {

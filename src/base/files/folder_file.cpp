@@ -42,8 +42,9 @@ std::shared_ptr<const FolderFile> folder_file(const std::string& path) {
   {
     const std::lock_guard<std::mutex> lock(shared.mutex);
     if (shared.reader == nullptr || !path.ends_with(shared.ending) || stat(path.c_str(), &status) != 0 ||
-        !S_ISREG(status.st_mode))
+        S_ISDIR(status.st_mode))
       return nullptr;
+    if (!S_ISREG(status.st_mode)) throw FileError("cannot read " + path + ": it is not a plain file");
     version = {path, status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
     if (shared.last != nullptr && version == shared.version) return shared.last;
     shared.last = nullptr;  // frees the memory of the previous file first

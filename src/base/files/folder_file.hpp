@@ -38,8 +38,8 @@ using FolderFileReader = std::shared_ptr<const FolderFile> (*)(const std::string
 /// Enables paths into files whose names end in `ending` (".gguf"), in all threads.
 void set_folder_file_reader(const std::string& ending, FolderFileReader reader);
 
-/// Returns the file at `path`, or null if no reader is set for its ending, or no plain file is there. A file that has
-/// not changed since the last call is not read again. Throws FileError.
+/// Returns the file at `path`, or null if no reader is set for its ending, or if nothing or a folder is there. A file
+/// that has not changed since the last call is not read again. Throws FileError, also for pipes and devices.
 std::shared_ptr<const FolderFile> folder_file(const std::string& path);
 
 /// Frees the memory of the last file, unless something else has it.

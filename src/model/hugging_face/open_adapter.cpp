@@ -56,6 +56,7 @@ JsonNode read_adapter_config(const std::string& folder, const std::string& shown
 
 std::string adapter_file(const std::string& folder) {
   const std::string file = path_in(folder, adapter_weights_file);
+  if (!path_exists(folder)) throw FileError("there are no adapters at " + folder + ": no folder or file has this name");
   if (!path_exists(file))
     throw FileError(folder + " has no " + adapter_weights_file + ": adapters can only be read from a safetensors file");
   return file;

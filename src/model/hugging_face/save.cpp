@@ -136,7 +136,10 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
 
 JsonNode model::read_config(const std::string& folder) {
   const std::string file = folder + "/" + config_file;
-  if (!path_exists(file)) throw FileError(folder + " has no " + config_file + ": it is not a folder of a model");
+  if (!path_exists(file))
+    throw FileError(
+        folder + " has no " + config_file + ": " +
+        (path_exists(folder) ? "it is not a folder of a model" : "there is no folder or file of this name"));
   const JsonNode config(read_file(file), file, JsonErrors::definition, JsonNumbers::any);
   if (!config.is_object()) config.fail("an object belongs here");
   return config;

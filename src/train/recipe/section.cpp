@@ -46,7 +46,10 @@ void Section::fail(const std::string& key, const std::string& message, bool abou
   bool whole = true;
   for (std::size_t at = 0, dot; whole && (dot = path.find('.', at)) != std::string::npos; at = dot + 1)
     whole = descend(node, path.substr(at, dot - at));
-  if (whole) descend(node, key);
+  const bool in_file = whole && descend(node, key);
+  for (const Setting& each : *settings_)
+    if (!in_file && each.key.starts_with(dotted + "."))
+      throw DefinitionError(file_->file() + ", --set " + each.key + ": " + text);
   about_key ? node.fail_at_key(text) : node.fail(text);
 }
 

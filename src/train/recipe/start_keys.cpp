@@ -97,11 +97,17 @@ void resolve_lora(Json& root, const JsonNode& file, const std::vector<Setting>& 
   LoraSettings lora;
   read_section(section.section("lora"), lora_keys, lora);
   root["definition"] = adapted(root, section);
-  Json& hyper = root["hyper"];
-  hyper["rank"] = lora.rank;
-  hyper["alpha"] = lora.alpha > 0 ? lora.alpha : 2.0 * static_cast<double>(lora.rank);
-  hyper["lora_dropout_rate"] = lora.dropout;
-  hyper["targets"] = xtape::to_string(Hyper::Value(Hyper::List(lora.targets.begin(), lora.targets.end())));
+  if (root.contains("frozen")) section.fail("frozen", "has no effect beside 'lora', which trains adapters alone");
+  section.section("hyper");  // throws if it is no object
+  const auto set = [&](const char* name, const Json& value) {
+    Json& hyper = root["hyper"];
+    if (hyper.contains(name)) section.fail("hyper", "has '" + std::string(name) + "', which 'lora' sets");
+    hyper[name] = value;
+  };
+  set("rank", lora.rank);
+  set("alpha", lora.alpha > 0 ? lora.alpha : 2.0 * static_cast<double>(lora.rank));
+  set("lora_dropout_rate", lora.dropout);
+  set("targets", xtape::to_string(Hyper::Value(Hyper::List(lora.targets.begin(), lora.targets.end()))));
   add_pattern(root, "initialise", "*.lora_?");
   add_pattern(root, "trainable", "*.lora_?");
   root.erase("lora");

@@ -7,6 +7,7 @@
 #include "base/files/folder_file.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "model/hugging_face/adapter.hpp"
+#include "model/hugging_face/folder.hpp"
 #include "player/plan/memory.hpp"
 #include "ranks/rank_group.hpp"
 #include "train/predict/predict.hpp"
@@ -140,6 +141,7 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   std::error_code ignored;
   if (!error_not_utf8("", std::filesystem::absolute(directory, ignored).string()).empty())
     throw FileError("the path of a run must be UTF-8, because its files have it: " + escaped(directory));
+  if (!recipe.from.empty()) model::read_config(recipe.from);  // throws before long texts are read
   // Made before the run's folder, which then gets it.
   const CacheBeside cache(directory, group.rank() == 0);
   const auto splits = std::make_shared<train::DataSplits>(recipe, cache.folder());
@@ -170,7 +172,9 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
 Run Run::open(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint,
               const std::shared_ptr<Communicator>& communicator) {
   const std::string file = directory + "/recipe.json";
-  if (!path_exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
+  if (!path_exists(file))
+    throw FileError(directory + " is not a run: " +
+                    (path_exists(directory) ? "it has no recipe.json" : "there is no folder or file of this name"));
   auto data = std::make_unique<Data>(communicator);
   data->directory = directory;
   data->own_recipe = train::recipe_text(file);
