@@ -12,7 +12,10 @@
  * Different handles are independent, with two exceptions. While a player or step of a tape plays, no other thread may
  * record on this tape. While a thread writes the elements of an array, no other thread may use them. The text of an
  * error, and the texts that functions return, belong to the thread that called. A callback runs on the calling thread,
- * and may call any function.
+ * and may call any function, except that one of a training cannot train the same run.
+ *
+ * Views. Any number of views can be held at once. The elements, shape and strides of a view are valid as long as the
+ * function that gives it says.
  *
  * Texts are UTF-8 and end with a null character. An argument `options` is a JSON object, or NULL for the defaults.
  * Unknown keys are errors. A null pointer in place of a list of length 0 is valid.
@@ -115,12 +118,14 @@ xtape_status xtape_op_table(const char** json) XTAPE_NOEXCEPT;
 
 /* Makes an array with a copy of the elements. If values->data is NULL, the elements are zeros. */
 xtape_status xtape_array_new(const xtape_view* values, xtape_array** array) XTAPE_NOEXCEPT;
-/* Gives the elements of an array, without a copy, to read and to write. Valid until the handle is released. */
+/* Gives the elements of an array, without a copy, to read and, if xtape_describe says "writable": true, to write. Valid
+ * until the handle is released. */
 xtape_status xtape_array_view(const xtape_array* array, xtape_view* view) XTAPE_NOEXCEPT;
 /* Takes a DLManagedTensorVersioned (versioned = 1) or a DLManagedTensor (versioned = 0) of the CPU, without a copy. The
  * array calls its deleter. After an error, the caller still owns it. */
 xtape_status xtape_array_from_dlpack(void* managed, int32_t versioned, xtape_array** array) XTAPE_NOEXCEPT;
-/* Gives the elements to another library, without a copy. The receiver calls the deleter of the result. */
+/* Gives the elements to another library, without a copy. The receiver calls the deleter of the result, and until then
+ * keeps what the array keeps. A read-only array needs versioned = 1. */
 xtape_status xtape_array_to_dlpack(const xtape_array* array, int32_t versioned, void** managed) XTAPE_NOEXCEPT;
 
 /* Makes a store without arrays. */
@@ -220,7 +225,8 @@ xtape_status xtape_play(xtape_player* player, const xtape_var* inputs, const xta
 xtape_status xtape_player_view(const xtape_player* player, size_t index, xtape_view* view) XTAPE_NOEXCEPT;
 /* The same as an array, which keeps the player. Later plays write its elements. */
 xtape_status xtape_player_array(const xtape_player* player, size_t index, xtape_array** array) XTAPE_NOEXCEPT;
-/* Gives the state of a carry, the value of `input` at the next play, to read and to write. Initially zeros. */
+/* Gives the state of a carry, the value of `input` at the next play, to read and to write. Initially zeros. Valid until
+ * the next play, or the release of the player. */
 xtape_status xtape_player_carried(xtape_player* player, xtape_var input, xtape_view* view) XTAPE_NOEXCEPT;
 /* Sets the random step of the next play. Seed and step determine all random numbers of a play. */
 xtape_status xtape_player_set_step(xtape_player* player, uint64_t random_step) XTAPE_NOEXCEPT;
@@ -236,7 +242,7 @@ xtape_status xtape_step_new(xtape_tape* tape, const xtape_var* results, size_t r
  * If the loss or a gradient is not finite: XTAPE_TRAINING_ERROR. */
 xtape_status xtape_step_update(xtape_step* step, const xtape_var* inputs, const xtape_view* values, size_t count,
                                double* loss) XTAPE_NOEXCEPT;
-/* Gives a result of the last update. Valid until the next one. */
+/* Gives a result of the last update. Valid until the next one, or the release of the step. */
 xtape_status xtape_step_view(const xtape_step* step, size_t result, xtape_view* view) XTAPE_NOEXCEPT;
 /* Makes an optimiser for the arrays of a store. Options: those of a section `optimizer` of recipes. */
 xtape_status xtape_optimizer_new(const xtape_store* weights, const char* options,
@@ -278,8 +284,9 @@ xtape_status xtape_model_load_weights(xtape_model* model, const char* path) XTAP
  * tokenizers and config), "format" of GGUF files ("F32", "Q8_0" …), "weights" (the dtype) of folders. */
 xtape_status xtape_model_save(const xtape_model* model, const char* path, const char* options) XTAPE_NOEXCEPT;
 /* Continues a prompt, and calls `each` with every new token and the text that it completes, which may be "". `each`
- * returns 0 to go on. Options: "tokens" (100), "temperature", "top_k", "top_p", "seed", "context", and "prompt", a list
- * of tokens, if `prompt` is NULL, for models without a tokenizer, whose texts are "". */
+ * returns 0 to go on; after another value, it is not called again. Options: "tokens" (100), "temperature", "top_k",
+ * "top_p", "seed", "context", and "prompt", a list of tokens, if `prompt` is NULL, for models without a tokenizer,
+ * whose texts are "". */
 xtape_status xtape_generate(xtape_model* model, const char* prompt, const char* options,
                             int32_t (*each)(void* context, int32_t token, const char* text),
                             void* context) XTAPE_NOEXCEPT;

@@ -118,7 +118,7 @@ class Run {
   /// Returns false if a callback stopped the training earlier. Throws TrainingError if an update fails; the last good
   /// checkpoint remains. Throws EvaluationError if an evaluation fails, after it has written a checkpoint of the
   /// preceding updates. Throws FileError if the run cannot be written, if it was moved or deleted, or if another
-  /// process trains it or has continued its training.
+  /// process trains it or has continued its training. Throws Error if a callback of this training calls it.
   bool train(const Trainer::Callbacks& callbacks = {});
   /// Compares the run in `directory` with its ledger: first its files, checkpoints and data by their digests, then
   /// updates, which it replays in memory, by the bits of loss, gradient norm and weights. Stops at the first update

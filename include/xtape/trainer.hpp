@@ -261,9 +261,10 @@ class Trainer {
     std::vector<std::string> watch = {};
   };
   /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended the training earlier.
-  /// Throws Error if a number is negative, if steps and epochs are both 0, or if epochs are set but the data has none.
-  /// Errors of update() and evaluate() propagate.
+  /// Throws Error if a number is negative, if steps and epochs are both 0, if epochs are set but the data has none, or
+  /// if a callback of fit calls it. Errors of update() and evaluate() propagate.
   bool fit(const FitOptions& options, const Callbacks& callbacks = {});
+  bool is_training() const;    ///< Whether fit() runs, which its callbacks cannot call.
   std::int64_t epoch() const;  ///< The number of complete epochs. 0 if the data has none.
   /// The step of the best evaluation so far, by FitOptions::best. -1 before the first evaluation.
   std::int64_t best_step() const;

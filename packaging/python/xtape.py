@@ -120,7 +120,7 @@ class Array(Handle):
             capsule = values.__dlpack__()
         return _array_of(id(capsule))
     def numpy(self):
-        return _elements("array_view", self)
+        return _elements("array_view", self, writable=self.describe()["writable"])
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         versioned, managed = int(max_version is not None and max_version[0] >= 1), ctypes.c_void_p()
         _call("array_to_dlpack", self.handle, versioned, ctypes.byref(managed))

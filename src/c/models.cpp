@@ -137,6 +137,11 @@ void DefinedModel::save(const std::string& path, Options& options) const {
   save_hugging_face(model(), path, like, weights);
 }
 
+bool is_json_text(const std::string& source) {
+  const std::size_t first = source.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && source[first] == '{';
+}
+
 std::vector<Setting> settings_of(const JsonNode& object) {
   std::vector<Setting> settings;
   for (const auto& [key, value] : object.entries()) settings.push_back({key, hyper_text(value.json())});
@@ -167,9 +172,7 @@ std::shared_ptr<DefinedModel> open_definition(const std::string& source, Options
   options->read("seed", how.seed);
   how.dtype = read_dtype(options, "dtype").value_or(how.dtype);
   options.done();
-  const bool text =
-      source.find_first_not_of(" \t\r\n") != std::string::npos && source[source.find_first_not_of(" \t\r\n")] == '{';
-  return std::make_shared<OpenedModel>(text ? Model::parse(source, how) : Model::load(source, how), "");
+  return std::make_shared<OpenedModel>(is_json_text(source) ? Model::parse(source, how) : Model::load(source, how), "");
 }
 
 std::shared_ptr<DefinedModel> open_run(const std::string& folder, Options& options) {
@@ -199,9 +202,10 @@ void register_readers() {
 
 std::shared_ptr<ModelObject> opened(const std::string& source, Options& options) {
   register_readers();
-  if (ends_in(source, ".onnx")) return open_onnx_model(source, options);
-  if (path_exists(source + "/recipe.json")) return open_run(source, options);
-  const bool folder = is_adapter(source) || is_hugging_face(source);
+  const bool path = !is_json_text(source);
+  if (path && ends_in(source, ".onnx")) return open_onnx_model(source, options);
+  if (path && path_exists(source + "/recipe.json")) return open_run(source, options);
+  const bool folder = path && (is_adapter(source) || is_hugging_face(source));
   PlayerOptions player;
   read_player_options(options, player);
   std::shared_ptr<DefinedModel> model = folder ? open_folder(source, options) : open_definition(source, options);

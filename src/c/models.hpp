@@ -59,6 +59,8 @@ class RunObject : public DefinedModel {
   Run run;
 };
 
+/// Whether a model or recipe is given as its JSON text, not as a name or path.
+bool is_json_text(const std::string& source);
 /// Opens an ONNX file. Throws Error if this library was built without xtape-onnx.
 std::shared_ptr<ModelObject> open_onnx_model(const std::string& path, Options& options);
 /// Reads {"hyper.n_layer": 6, "data.text": "a.txt"} as settings of a recipe.

@@ -1,5 +1,6 @@
 // Players, training steps and optimisers.
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -38,9 +39,9 @@ class PlayerObject : public Object {
   const std::shared_ptr<TapeObject> tape;
   const Vars outputs;
   Player player;
-  std::vector<Feed> feeds;  // kept, so that a play allocates nothing
-  std::vector<ArrayView> views;
-  ArrayView carried;
+  std::vector<Feed> feeds;               // kept, so that a play allocates nothing
+  std::vector<ArrayView> views;          // of outputs; their layouts are those of views that programs hold
+  std::map<ValueId, ArrayView> carried;  // of states, by input
 };
 
 class StepObject : public Object {
@@ -54,7 +55,7 @@ class StepObject : public Object {
   const std::shared_ptr<TapeObject> tape;
   Step step;
   std::vector<Feed> feeds;
-  ArrayView view;
+  std::map<std::size_t, ArrayView> views;  // of results
 };
 
 class OptimizerObject : public Object {
@@ -144,8 +145,8 @@ xtape_status xtape_player_carried(xtape_player* player, xtape_var input, xtape_v
   return guarded("xtape_player_carried", [&] {
     require(view, "view");
     const Used<PlayerObject> object = use<PlayerObject>(player, "player");
-    object->carried = std::as_const(object->player).carried(object->tape->var(input, "input"));
-    *view = described(object->carried);
+    const xtape::Var var = object->tape->var(input, "input");
+    *view = described(object->carried[var.id()] = std::as_const(object->player).carried(var));
   });
 }
 
@@ -192,8 +193,8 @@ xtape_status xtape_step_view(const xtape_step* step, size_t result, xtape_view* 
   return guarded("xtape_step_view", [&] {
     require(view, "view");
     const Used<StepObject> object = use<StepObject>(step, "step");
-    object->view = object->step.view(result);
-    *view = described(object->view);
+    const xtape::ArrayView found = object->step.view(result);
+    *view = described(object->views[result] = found);
   });
 }
 

@@ -17,8 +17,7 @@ std::int64_t RunObject::context() {
 
 namespace {
 Recipe recipe_of(const std::string& source, const std::vector<Setting>& settings) {
-  const std::size_t first = source.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || source[first] != '{') return Recipe::load(source, settings);
+  if (!is_json_text(source)) return Recipe::load(source, settings);
   return train::recipe_of_text(source, std::filesystem::absolute("recipe").string(), settings);
 }
 
@@ -52,14 +51,16 @@ void continue_text(DefinedModel& model, const std::string& text, GenerateOptions
   generating.end_tokens = model.end_tokens();
   TextStream stream(model.tokenizer(), tokens.back());
   std::int32_t last = 0;
+  bool stopped = false;
   generating.each = [&](std::int32_t token) {
     last = token;
     const std::string more = contains(generating.end_tokens, token) ? "" : stream.add(token);
-    return each(context, token, more.c_str()) != 0;
+    stopped = each(context, token, more.c_str()) != 0;
+    return stopped;
   };
   generate(model.model(), tokens, generating);
   const std::string rest = stream.finish();
-  if (!rest.empty()) each(context, last, rest.c_str());
+  if (!stopped && !rest.empty()) each(context, last, rest.c_str());
 }
 }  // namespace
 }  // namespace xtape::c

@@ -73,6 +73,12 @@ ArrayObject::ArrayObject(Array array)
 ArrayObject::ArrayObject(const ArrayView& the_view, std::shared_ptr<void> the_owner, bool is_writable)
     : Object(word), view(the_view), owner(std::move(the_owner)), writable(is_writable) {}
 
+Json ArrayObject::describe() const {
+  Json json = json_of_type(view.dtype(), view.shape());
+  json["writable"] = writable;
+  return json;
+}
+
 Array ArrayObject::as_weight() const {
   const xtape_view elements = described(view);
   if (!writable) throw Error("the array is read-only: xtape_array_new makes a copy that can be written");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "c/handles.hpp"
+#include "tape/calls.hpp"
 #include "train/recipe/key_spec.hpp"
 #include "xtape/player.hpp"
 #include "xtape/tape.hpp"
@@ -28,7 +29,7 @@ class ArrayObject : public Object {
   static constexpr const char* word = "an array";
   explicit ArrayObject(Array array);
   ArrayObject(const ArrayView& view, std::shared_ptr<void> owner, bool writable);
-  Json describe() const override { return json_of_type(view.dtype(), view.shape()); }
+  Json describe() const override;
   /// The array for a store. Throws Error if the elements cannot be written, have gaps or are not aligned.
   Array as_weight() const;
 
@@ -68,13 +69,8 @@ class TapeObject : public Object {
   template <class Record>
   void record(const Record& record, xtape_var* results, std::size_t capacity, std::size_t* count) {
     require_list(results, capacity, "results");
-    const std::size_t size = tape.size();
-    try {
-      write(record(), results, capacity, count);
-    } catch (...) {
-      tape.truncate(size);
-      throw;
-    }
+    const Rollback rollback(tape);
+    write(record(), results, capacity, count);
   }
 
   Tape tape;

@@ -54,22 +54,17 @@ Vars swept(Tape tape, const Vars& outputs, const Vars& inputs, const Vars& cotan
 }
 
 Vars recorded(Tape tape, const Vars& outputs, const Vars& inputs, const Vars& cotangents, const GradOptions& options) {
-  const std::size_t size = tape.size();
-  try {
-    Vars gradients = swept(tape, outputs, inputs, cotangents);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!gradients[i].empty()) continue;
-      if (options.materialize_grads)
-        gradients[i] = zeros_like(inputs[i]);
-      else if (!options.allow_unused)
-        throw Error("grad: no gradient reaches input " + std::to_string(i) + " (" + described(inputs[i]) +
-                    "): leave it out, or set GradOptions::allow_unused or materialize_grads");
-    }
-    return gradients;
-  } catch (...) {
-    tape.truncate(size);
-    throw;
+  const Rollback rollback(tape);
+  Vars gradients = swept(tape, outputs, inputs, cotangents);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!gradients[i].empty()) continue;
+    if (options.materialize_grads)
+      gradients[i] = zeros_like(inputs[i]);
+    else if (!options.allow_unused)
+      throw Error("grad: no gradient reaches input " + std::to_string(i) + " (" + described(inputs[i]) +
+                  "): leave it out, or set GradOptions::allow_unused or materialize_grads");
   }
+  return gradients;
 }
 
 }  // namespace

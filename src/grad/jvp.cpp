@@ -169,19 +169,15 @@ Vars jvp(const Vars& outputs, const Vars& inputs, const Vars& tangents, Caller c
     check_arguments(outputs, inputs, tangents);
     Tape tape = outputs[0].tape();
     const auto in_call = tape.in_call(nullptr, caller);
+    const Rollback rollback(tape);
     const std::size_t size = tape.size();
-    try {
-      std::size_t begin = size;
-      for (const Var& input : inputs) begin = std::min(begin, static_cast<std::size_t>(input.id().node));
-      Vars found = Tangents(tape, begin).run(outputs, inputs, tangents);
-      for (std::size_t i = 0; i < outputs.size(); ++i)
-        if (found[i].empty()) found[i] = zeros_like(outputs[i]);
-      for (std::size_t i = size; i < tape.size(); ++i) editable(tape, static_cast<std::int32_t>(i)).early = true;
-      return found;
-    } catch (...) {
-      tape.truncate(size);
-      throw;
-    }
+    std::size_t begin = size;
+    for (const Var& input : inputs) begin = std::min(begin, static_cast<std::size_t>(input.id().node));
+    Vars found = Tangents(tape, begin).run(outputs, inputs, tangents);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (found[i].empty()) found[i] = zeros_like(outputs[i]);
+    for (std::size_t i = size; i < tape.size(); ++i) editable(tape, static_cast<std::int32_t>(i)).early = true;
+    return found;
   });
 }
 

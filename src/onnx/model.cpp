@@ -6,6 +6,7 @@
 #include "onnx/graph_recording.hpp"
 #include "onnx/messages.hpp"
 #include "onnx/operators.hpp"
+#include "tape/calls.hpp"
 
 namespace xtape {
 
@@ -137,13 +138,8 @@ Vars OnnxModel::record(Tape tape, const Vars& inputs) const {
 }
 
 Vars OnnxModel::record(Tape tape, const Vars& inputs, const std::vector<std::string>& values) const {
-  const std::size_t size = tape.size();
-  try {
-    return data_->record(tape, inputs, values, weights(tape), data_->setting, "");
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
+  const Rollback rollback(tape);
+  return data_->record(tape, inputs, values, weights(tape), data_->setting, "");
 }
 
 Vars onnx::ModelData::record(Tape tape, const Vars& given, const std::vector<std::string>& values,

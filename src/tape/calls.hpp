@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <vector>
 
 #include "xtape/op/op.hpp"
@@ -55,17 +56,35 @@ auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   });
 }
 
-/// Like as_call, but if `body` throws, the tape keeps none of the nodes that `body` recorded.
+/// If an exception ends its scope, the tape becomes what it was: without the nodes recorded since, and with its default
+/// dtype and ops.
+class [[nodiscard]] Rollback {
+ public:
+  explicit Rollback(const Tape& tape)
+      : tape_(tape), size_(tape.size()), default_dtype_(tape.default_dtype()), ops_(tape.ops()) {}
+  Rollback(const Rollback&) = delete;
+  Rollback& operator=(const Rollback&) = delete;
+  ~Rollback() {
+    if (std::uncaught_exceptions() == exceptions_) return;
+    tape_.truncate(size_);
+    tape_.set_default_dtype(default_dtype_);
+    tape_.set_ops(ops_ != nullptr ? *ops_ : builtin_ops());
+  }
+
+ private:
+  Tape tape_;
+  std::size_t size_;
+  Dtype default_dtype_;
+  const OpTable* ops_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+/// Like as_call, but with a Rollback.
 template <class Body>
 auto all_or_nothing(Tape tape, const Op* op, const Caller& caller, const Body& body) {
-  const std::size_t size = tape.size();
   return as_call(tape, op, caller, [&] {
-    try {
-      return body();
-    } catch (...) {
-      tape.truncate(size);
-      throw;
-    }
+    const Rollback rollback(tape);
+    return body();
   });
 }
 

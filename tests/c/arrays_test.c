@@ -153,6 +153,9 @@ static void dlpack_in(void) {
   xtape_view view;
   OK(xtape_array_view(array, &view));
   CHECK(view.data == data + 1 && view.strides[0] == 3 && ((float*)view.data)[view.strides[0]] == 5);
+  const char* text = NULL;
+  OK(xtape_describe(array, &text));
+  CHECK(has(text, "\"writable\":false"));
   xtape_store* store = NULL;
   OK(xtape_store_new(&store));
   FAILS(XTAPE_ERROR, "read-only", xtape_store_set(store, "w", array));
@@ -168,6 +171,8 @@ static void dlpack_in(void) {
 
   managed_t old = {{data, 1, 0, 1, 2, 32, 1, (int64_t[]){6}, NULL, 0}, &deleted, count_managed};
   OK(xtape_array_from_dlpack(&old, 0, &array));
+  OK(xtape_describe(array, &text));
+  CHECK(strcmp(text, "{\"dtype\":\"float32\",\"shape\":[6],\"writable\":true}") == 0);
   OK(xtape_store_set(store, "w", array)); /* dense and aligned: without a copy */
   OK(xtape_release(array));
   CHECK(deleted == 1);

@@ -1,6 +1,39 @@
 /* Models from definitions and ONNX files, texts, and runs. */
 #include "check.h"
 
+/* A name that is longer than names of files can be. */
+static const char* long_name(void) {
+  static char name[6000];
+  memset(name, 'x', sizeof name - 1);
+  return name;
+}
+
+/* The default dtype of a tape: that of a sum of numbers. */
+static xtape_dtype default_dtype(xtape_tape* tape) {
+  xtape_var y;
+  xtape_dtype dtype = -1;
+  int32_t rank;
+  int64_t shape[XTAPE_MAX_RANK];
+  OK(xtape_op(tape, "add", VARS(xtape_number(0.5), xtape_integer(1)), 2, NULL, &y, 1, NULL));
+  OK(xtape_var_type(tape, y, &dtype, &rank, shape));
+  return dtype;
+}
+
+struct recording {
+  xtape_model* model;
+  xtape_tape* tape;
+};
+static xtape_status record_and_fail(void* context, const xtape_var* inputs, size_t count, xtape_var* results,
+                                    size_t capacity, size_t* result_count) {
+  (void)inputs, (void)count;
+  const struct recording* with = context;
+  xtape_var x;
+  OK(xtape_input(with->tape, "of four", XTAPE_FLOAT32, 1, SHAPE(4), &x));
+  OK(xtape_model_record(with->model, with->tape, "f", &x, 1, results, capacity, result_count));
+  CHECK(default_dtype(with->tape) == XTAPE_FLOAT32); /* that of the model */
+  return 7;
+}
+
 static void definitions(void) {
   xtape_model* model = NULL;
   OK(xtape_model_open("gpt2",
@@ -55,11 +88,56 @@ static void definitions(void) {
   FAILS(XTAPE_HANDLE_ERROR, "a run", xtape_evaluate(model, &text));
 
   FAILS(XTAPE_FILE_ERROR, "did you mean", xtape_model_open("gpt22", NULL, &again));
+  FAILS(XTAPE_FILE_ERROR, "there is no file", xtape_model_open(long_name(), NULL, &again));
   FAILS(XTAPE_DEFINITION_ERROR, "n_layr", xtape_model_open("gpt2", "{\"hyper\": {\"n_layr\": 1}}", &again));
   FAILS(XTAPE_DEFINITION_ERROR, "hypr", xtape_model_open("gpt2", "{\"hypr\": {}}", &again));
   FAILS(XTAPE_DEFINITION_ERROR, "line 1", xtape_model_open("{\"name\": 3}", NULL, &again));
   FAILS(XTAPE_ERROR, "'source' is null", xtape_model_open(NULL, NULL, &again));
   OK(xtape_release(weights));
+  OK(xtape_release(tape));
+  OK(xtape_release(model));
+}
+
+/* A text is no path, however long it is. */
+static void long_texts(void) {
+  char definition[9000] = "{\"xtape\": 2, \"about\": \"";
+  memset(definition + strlen(definition), 'a', 8000);
+  strcat(definition,
+         "\", \"model\": {\"functions\": {\"f\": {\"inputs\": {\"x\": \"float [3]\"}, \"result\": \"x + x\"}}}}");
+  xtape_model* model = NULL;
+  xtape_store* results = NULL;
+  if (!OK(xtape_model_open(definition, NULL, &model))) return;
+  const float data[] = {1, 2, 3};
+  const xtape_view feed = floats(data, 1, SHAPE(3));
+  const char* name = "x";
+  OK(xtape_model_play(model, "f", NULL, &name, &feed, 1, &results));
+  OK(xtape_release(results));
+  OK(xtape_release(model));
+  definition[10] = ':';
+  FAILS(XTAPE_DEFINITION_ERROR, "line 1", xtape_model_open(definition, NULL, &model));
+}
+
+/* What fails leaves a tape as it was: its nodes, its default dtype and its ops. */
+static void failed_records(void) {
+  xtape_model* model = NULL;
+  xtape_tape* tape = NULL;
+  OK(
+      xtape_model_open("{\"xtape\": 2, \"model\": {\"functions\": {\"f\": {\"inputs\": {\"x\": \"float [n]\"}, "
+                       "\"result\": \"matmul(x, iota((4,)) / 2)\"}}}}",
+                       NULL, &model));
+  OK(xtape_tape_new("{\"dtype\": \"float64\"}", &tape));
+  xtape_var x, y;
+  size_t count = 0;
+  FAILS(XTAPE_ERROR, "'n'", xtape_model_inputs(model, tape, "f", NULL, &x, 1, &count));
+  CHECK(default_dtype(tape) == XTAPE_FLOAT64);
+  OK(xtape_input(tape, "x", XTAPE_FLOAT32, 1, SHAPE(3), &x));
+  FAILS(XTAPE_DEFINITION_ERROR, "matmul", xtape_model_record(model, tape, "f", &x, 1, &y, 1, &count));
+  CHECK(default_dtype(tape) == XTAPE_FLOAT64);
+  FAILS(XTAPE_ERROR, "function", xtape_model_record(model, tape, "g", &x, 1, &y, 1, &count));
+  CHECK(default_dtype(tape) == XTAPE_FLOAT64);
+  struct recording recording = {model, tape};
+  FAILS(XTAPE_CALLBACK_ERROR, "returned 7", xtape_vmap(tape, record_and_fail, &recording, &x, 1, NULL, &y, 1, &count));
+  CHECK(default_dtype(tape) == XTAPE_FLOAT64);
   OK(xtape_release(tape));
   OK(xtape_release(model));
 }
@@ -195,6 +273,20 @@ static int32_t collect(void* context, int32_t token, const char* text) {
   return 0;
 }
 
+/* Uses the run in its training, in which it cannot be trained. */
+static int32_t use_in_training(void* context, int64_t update, double loss) {
+  int32_t finished = -1;
+  const char* json = NULL;
+  char continued[256] = "";
+  FAILS(XTAPE_ERROR, "is being trained", xtape_train(context, NULL, NULL, &finished));
+  CHECK(finished == -1 && loss > 0);
+  OK(xtape_evaluate(context, &json));
+  OK(xtape_generate(context, "abc", "{\"tokens\": 2}", collect, continued));
+  OK(xtape_model_save(context, work_path("during.safetensors"), NULL));
+  FAILS(XTAPE_ERROR, "is being trained", xtape_train(context, use_in_training, context, NULL));
+  return update < 0;
+}
+
 static void runs(void) {
   FILE* file = fopen(work_path("text.txt"), "w");
   for (int i = 0; i < 60; ++i) fputs("abcdefgh\n", file);
@@ -222,7 +314,7 @@ static void runs(void) {
   CHECK(finished == 0 && update == 2);
   OK(xtape_release(run));
   OK(xtape_model_open(folder, "{\"resume\": true}", &run));
-  OK(xtape_train(run, NULL, NULL, &finished));
+  OK(xtape_train(run, use_in_training, run, &finished));
   CHECK(finished == 1);
   const char* text = NULL;
   OK(xtape_evaluate(run, &text));
@@ -242,6 +334,8 @@ static void runs(void) {
 
 void models_tests(void) {
   definitions();
+  long_texts();
+  failed_records();
   texts();
   onnx();
   derivatives_as_onnx();

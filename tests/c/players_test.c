@@ -79,6 +79,73 @@ static void carries(void) {
   OK(xtape_release(tape));
 }
 
+/* Views of several outputs, states and results are held at once: each keeps its own shape and elements. */
+static void views_at_once(void) {
+  xtape_tape* tape = NULL;
+  OK(xtape_tape_new(NULL, &tape));
+  xtape_var in[2], next[2];
+  OK(xtape_input(tape, "a", XTAPE_FLOAT32, 1, SHAPE(3), &in[0]));
+  OK(xtape_input(tape, "b", XTAPE_FLOAT32, 3, SHAPE(1, 2, 5), &in[1]));
+  for (int i = 0; i < 2; ++i) OK(xtape_op(tape, "add", VARS(in[i], xtape_number(i + 1)), 2, NULL, &next[i], 1, NULL));
+  xtape_player* player = NULL;
+  OK(xtape_player_new(tape, next, 2, VARS(in[0], next[0], in[1], next[1]), 2, NULL, &player));
+  xtape_view states[2], outputs[2];
+  xtape_array* arrays[2];
+  for (int i = 0; i < 2; ++i) OK(xtape_player_carried(player, in[i], &states[i]));
+  CHECK(states[0].rank == 1 && states[0].shape[0] == 3 && states[0].strides[0] == 1);
+  CHECK(states[1].rank == 3 && states[1].shape[1] == 2 && states[1].strides[1] == 5);
+  ((float*)states[0].data)[2] = 10;
+  OK(xtape_play(player, NULL, NULL, 0));
+  for (int i = 0; i < 2; ++i) OK(xtape_player_view(player, (size_t)i, &outputs[i]));
+  for (int i = 0; i < 2; ++i) OK(xtape_player_array(player, (size_t)i, &arrays[i]));
+  CHECK(outputs[0].shape[0] == 3 && ((float*)outputs[0].data)[2] == 11);
+  CHECK(outputs[1].shape[2] == 5 && ((float*)outputs[1].data)[9] == 2);
+  OK(xtape_play(player, NULL, NULL, 0));
+  OK(xtape_release(player)); /* the arrays keep its memory, in which they see the last play */
+  OK(xtape_release(tape));
+  for (int i = 0; i < 2; ++i) OK(xtape_array_view(arrays[i], &outputs[i]));
+  OK(xtape_release(arrays[0]));
+  CHECK(outputs[1].rank == 3 && outputs[1].shape[2] == 5 && ((float*)outputs[1].data)[9] == 4);
+  OK(xtape_release(arrays[1]));
+}
+
+/* Outputs can be written, also those that are constants or parameters: the next play writes them again. */
+static void outputs_to_write(void) {
+  xtape_tape* tape = NULL;
+  xtape_store* store = NULL;
+  OK(xtape_tape_new(NULL, &tape));
+  OK(xtape_store_new(&store));
+  OK(xtape_store_initialise(store, "w", XTAPE_FLOAT32, 1, SHAPE(2), "1", 0));
+  const float data[] = {1, 2};
+  const xtape_view feed = floats(data, 1, SHAPE(2));
+  xtape_var x, made[4];
+  OK(xtape_input(tape, "x", XTAPE_FLOAT32, 1, SHAPE(2), &x));
+  OK(xtape_constant(tape, &feed, &made[0]));
+  OK(xtape_op(tape, "exp", &made[0], 1, NULL, &made[1], 1, NULL)); /* computed before the first play */
+  OK(xtape_parameter(tape, store, "w", &made[2]));
+  made[3] = x;
+  xtape_player* player = NULL;
+  OK(xtape_player_new(tape, made, 4, NULL, 0, NULL, &player));
+  OK(xtape_play(player, &x, &feed, 1));
+  float before[4];
+  xtape_view views[4];
+  for (size_t i = 0; i < 4; ++i) {
+    OK(xtape_player_view(player, i, &views[i]));
+    before[i] = ((float*)views[i].data)[0];
+    ((float*)views[i].data)[0] = -7;
+  }
+  OK(xtape_play(player, &x, &feed, 1));
+  for (size_t i = 0; i < 4; ++i) NEAR(((float*)views[i].data)[0], before[i]);
+  xtape_array* array = NULL;
+  OK(xtape_store_get(store, "w", &array));
+  OK(xtape_array_view(array, &views[0]));
+  CHECK(((float*)views[0].data)[0] == 1);
+  OK(xtape_release(array));
+  OK(xtape_release(player));
+  OK(xtape_release(store));
+  OK(xtape_release(tape));
+}
+
 /* loss = mean((w x - y)^2), with the weight in `store`. */
 static xtape_var fit_loss(xtape_tape* tape, xtape_store* store, xtape_var inputs[2]) {
   xtape_var w, product, error, loss;
@@ -125,6 +192,9 @@ static void steps(void) {
   xtape_view view;
   OK(xtape_step_view(step, 1, &view));
   CHECK(((float*)view.data)[1] == 2);
+  xtape_view of_loss; /* held together with that of the inputs */
+  OK(xtape_step_view(step, 0, &of_loss));
+  CHECK(of_loss.rank == 0 && view.rank == 1 && view.shape[0] == 4 && view.strides[0] == 1);
   OK(xtape_state(step, &state));
   const char* text = NULL;
   OK(xtape_describe(state, &text));
@@ -205,6 +275,8 @@ static void optimizers(void) {
 void players_tests(void) {
   players();
   carries();
+  views_at_once();
+  outputs_to_write();
   steps();
   optimizers();
 }

@@ -95,7 +95,8 @@ def foreign_arrays():
     shared[1, 2] = -5
     holds("without a copy", whole[1, 2] == -5)
     fixed = xtape.Array(Foreign(whole, flags=1))
-    holds("a read-only array is no weight", raises(xtape.Error, "read-only", xtape.Store, {"w": fixed}))
+    holds("a read-only array stays read-only", not fixed.describe()["writable"] and not fixed.numpy().flags.writeable)
+    holds("and is no weight", raises(xtape.Error, "read-only", xtape.Store, {"w": fixed}))
 
 
 def lifetimes():
@@ -128,6 +129,10 @@ def lifetimes():
     del player
     gc.collect()
     holds("which they keep", np.array_equal(results[1], [[4, 4], [4, 4]]))
+    player = xtape.Player([tape.constant(np.arange(3.0))], threads=1)
+    fixed, = player()
+    fixed[:] = 7
+    holds("a result that is a constant is written again", np.array_equal(player()[0], np.arange(3.0)))
 
 
 def calls():
@@ -177,7 +182,7 @@ def runs(folder):
     text = Path(folder) / "a.txt"
     text.write_text("abcdefgh\n" * 60)
     settings = {"hyper.n_layer": 1, "hyper.n_embd": 8, "hyper.n_head": 2, "data.text": str(text), "data.block_size": 8,
-                "batch.size": 2, "steps": 3, "schedule.warmup": 0, "threads": 1}
+                "batch.size": 2, "steps": 5, "schedule.warmup": 0, "threads": 1}
     run = xtape.run("shakespeare_char", f"{folder}/run", **settings)
     seen = []
     holds("a training that a callback ends", not run.train(lambda update, loss: seen.append(loss) or update == 2) and len(seen) == 2)
@@ -186,9 +191,21 @@ def runs(folder):
         raise KeyError("from the callback")
     seen.clear()
     holds("an exception of a callback ends a training", raises(KeyError, "from the callback", run.train, fails) and len(seen) == 1)
-    holds("a training to its end", run.train() and run.evaluate()["step"] == 3)
+    holds("a training in a training", raises(xtape.Error, "is being trained", run.train, lambda update, loss: run.train()))
+    holds("a training to its end", run.train() and run.evaluate()["step"] == 5)
     holds("a text", len(run.generate("abc", tokens=5, seed=1)) == 5)
     holds("an exception of a callback ends a text", raises(KeyError, "from the callback", run.generate, "abc", fails) and len(seen) == 2)
+    letters = {chr(byte): byte for byte in [*range(33, 127), *range(161, 173), *range(174, 256)]}
+    letters |= {chr(256 + i): byte for i, byte in enumerate(sorted(set(range(256)) - set(letters.values())))}
+    (Path(folder) / "vocab.json").write_text(json.dumps(letters))
+    (Path(folder) / "merges.txt").write_text("")
+    text.write_text("äöü€ß" * 100)
+    tokenizer = {"tokenizer.kind": "gpt2", "tokenizer.vocab": f"{folder}/vocab.json", "tokenizer.merges": f"{folder}/merges.txt"}
+    run = xtape.run("shakespeare_char", f"{folder}/bytes", **settings, **tokenizer)
+    calls = []
+    for seed in range(12):  # single bytes, most of which are no character alone
+        run.generate("ä", lambda token, text: calls.append(text) or True, tokens=9, seed=seed)
+    holds("a callback that has asked to stop is not called again", len(calls) == 12 and "" in calls)
     holds("wrong settings are errors", raises(xtape.Error, "stepps", xtape.run, "shakespeare_char", f"{folder}/b", **settings, stepps=1))
 
 

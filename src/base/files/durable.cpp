@@ -31,12 +31,12 @@ namespace {
   throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
 }
 
-/// Returns the mode that stat gives for `path`, or 0 if nothing exists there. Throws FileError if stat fails for
-/// another reason.
+/// Returns the mode that stat gives for `path`, or 0 if nothing exists there, as under a name that is too long. Throws
+/// FileError if stat fails for another reason.
 mode_t mode_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) return status.st_mode;
-  if (errno != ENOENT && errno != ENOTDIR) fail("access", path);
+  if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) fail("access", path);
   return 0;
 }
 }  // namespace

@@ -4,6 +4,7 @@
 #include "model/language/interpreter.hpp"
 #include "model/recording/model_data.hpp"
 #include "model/weights/stored_weights.hpp"
+#include "tape/calls.hpp"
 
 namespace xtape {
 
@@ -235,6 +236,7 @@ const Signature& Model::signature(const std::string& function) const {
 }
 
 NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const {
+  const Rollback rollback(tape);
   tape.set_default_dtype(dtype());
   tape.set_ops(*data_->context.ops);
   const model::Function& found = data_->function(function);
@@ -267,19 +269,17 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
 }
 
 NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars& inputs, RecordedLines* lines) const {
+  const Rollback rollback(tape);
   tape.set_default_dtype(dtype());
   tape.set_ops(*data_->context.ops);
   const model::Function& found = data_->function(function);
-  const std::size_t size = tape.size();
   model::Value value;
   model::Interpreter interpreter(data_->context, tape, data_->root.get());
   try {
     value = interpreter.call_function(found, arguments_of(inputs));
   } catch (const DefinitionError&) {
-    tape.truncate(size);
     throw;
   } catch (const Error& error) {
-    tape.truncate(size);
     throw Error("function '" + function + "': " + error.what());
   }
   const auto* tuple = value.as<model::Tuple>();
@@ -289,7 +289,6 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
   };
   const std::vector<std::string> names = result_names(found, results.size());
   const auto refuse = [&](std::size_t result, const std::string& message) {
-    tape.truncate(size);  // after the message, which may describe vars
     line_of(result).fail(line_of(result).value.column, message);
   };
   if (results.empty()) refuse(0, "a function must have at least one result");

@@ -10,23 +10,6 @@
 namespace xtape {
 
 namespace {
-/// On destruction, removes the nodes recorded since construction, unless keep() was called.
-class Rollback {
- public:
-  explicit Rollback(const Tape& tape) : tape_(tape), size_(tape.size()) {}
-  Rollback(const Rollback&) = delete;
-  Rollback& operator=(const Rollback&) = delete;
-  ~Rollback() {
-    if (!kept_) tape_.truncate(size_);
-  }
-  void keep() { kept_ = true; }
-
- private:
-  Tape tape_;
-  std::size_t size_;
-  bool kept_ = false;
-};
-
 /// Returns `value` converted to `type`, or nothing if this is not possible. For the type `number`, an integer becomes a
 /// double. For `element`, an integer becomes a double if the conversion is exact. For `integers`, an integer becomes a
 /// list of one element. For `dtype`, a name becomes a Dtype.
@@ -245,12 +228,11 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
     check_arity(op, operands.size());
     const Attributes complete = completed(op, attributes, tape.default_dtype());
     const auto in_call = tape.in_call(&op, place);
-    Rollback rollback(tape);
+    const Rollback rollback(tape);
     const Vars inputs = promoted(tape, op, operands);
     Vars outputs = op.record ? op.record(tape, op, inputs, complete) : record_call(tape, op, inputs, complete);
     if (outputs.empty()) throw Error("has no result: its shape rule returns no type, or its function `record` no var");
     if (op.derivative.kept > 0) outputs.resize(op.outputs.size() - op.derivative.kept);
-    rollback.keep();
     return outputs;
   });
 }

@@ -224,17 +224,13 @@ Vars record_checkpoint(const std::function<Vars(const Vars&)>& function, const V
   check(inputs, "inputs");
   if (tape.capacity() > 0) return function(inputs);  // a body cannot hold the states of the tape's caches
   const std::size_t size = tape.size();
-  try {
-    const Vars results = function(inputs);
-    if (results.empty()) throw Error("checkpoint: the function gives no result");
-    check(results, "inputs and results");
-    const auto [body, outer] = tape.enclose(size, results);
-    const auto in_call = tape.in_call(&checkpoint_op(), caller);
-    return record_call(tape, checkpoint_op(), outer, {}, body);
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
+  const Rollback rollback(tape);
+  const Vars results = function(inputs);
+  if (results.empty()) throw Error("checkpoint: the function gives no result");
+  check(results, "inputs and results");
+  const auto [body, outer] = tape.enclose(size, results);
+  const auto in_call = tape.in_call(&checkpoint_op(), caller);
+  return record_call(tape, checkpoint_op(), outer, {}, body);
 }
 }  // namespace
 

@@ -135,6 +135,8 @@ Trainer& Run::trainer() {
 
 bool Run::train(const Trainer::Callbacks& callbacks) {
   Data& d = *data_;
+  if (d.trainer && d.trainer->is_training())
+    throw Error("this run is being trained: a callback of its training cannot train it, too");
   struct Released {
     ~Released() { lock.reset(); }
     std::optional<FileLock>& lock;

@@ -249,7 +249,12 @@ std::int64_t Trainer::evaluated_step() const {
   return data_->state.evaluated;
 }
 
+bool Trainer::is_training() const {
+  return data_->called != nullptr;
+}
+
 bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
+  if (is_training()) throw Error("this trainer is training: a callback of fit cannot call fit");
   for (const std::int64_t number : {options.steps, options.epochs, options.evaluate_every, options.patience,
                                     options.statistics_every, options.watch_every, options.sample_every})
     if (number < 0) throw Error("the numbers of a training must not be negative, got " + std::to_string(number));
