@@ -157,7 +157,8 @@ export class MemoryView {
     context.textAlign = "right";
     const lowest = this.height - (stage.y + (stage.height - edge.bottom) / stage.ky), highest = this.height - stage.y;
     const step = 2 ** Math.ceil(Math.log2((highest - lowest) / 8));
-    for (let at = Math.max(0, Math.ceil(lowest / step) * step); at < highest; at += step)
+    const top = highest - 8 / stage.ky;  // so that no text is cut
+    for (let at = Math.max(0, Math.ceil(lowest / step) * step); at < top; at += step)
       context.fillText(bytesText(at), edge.left - 6, stage.toY(this.up(at)));
     context.textAlign = "center";
     const per = niceStep(stage.width / stage.kx / 8);
