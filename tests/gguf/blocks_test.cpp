@@ -317,7 +317,7 @@ TEST_CASE("`lora` trains adapters of GPT-2's matrices, which stay in the blocks 
   const Recipe next = Recipe::load(recipe_of(folder, R"(, "definition": "gpt2", "lora": {"rank": 2}, "hyper":
       {"vocab_size": 24, "n_embd": 256, "n_inner": 256, "n_layer": 1, "n_head": 4, "n_positions": 32})"),
                                    {{"start.from", folder / "run"}});
-  const Run wide = Run::create(next, folder / "next");
+  Run wide = Run::create(next, folder / "next");
   CHECK(wide.model().weights().at(attention).dtype() == Dtype::float32);
   Model floats = open_hugging_face(folder / "x.gguf", stored_as(Dtype::float32));
   const Array now(wide.model().weights().at(attention)), then(floats.weights().at(attention));

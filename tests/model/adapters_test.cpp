@@ -167,7 +167,8 @@ TEST_CASE("adapters: NAME_lora is NAME with linear maps that have adapters, if i
     CHECK(made.name() == name);
     CHECK(adapters_of(made) == of_gpt2);
     CHECK(adapters_of(Model::parse(made.definition_text())) == of_gpt2);
-    CHECK(made.definition_text().find(R"("fan_in_fan_out": true)") != std::string::npos);
+    const bool has_mapping = name != "padded_gpt2_lora";  // as padded_gpt2 has none
+    CHECK((made.definition_text().find(R"("fan_in_fan_out": true)") != std::string::npos) == has_mapping);
   }
   // Adapters need no mapping to folders.
   const Model mlp = Model::load(models + "mlp_lora.json", {.hyper = {{"in", "4"}, {"targets", "'*'"}}});

@@ -185,6 +185,7 @@ std::vector<Row> rows_of_trainers(World& w) {
       {"Trainer::watched", "unknown", "computes no 'p'", [&w] { w.trainer().watched({"p"}); }},
       {"Trainer::watched", "nothing", "", [&w] { CHECK(w.trainer().watched({}).empty()); }},
       {"Trainer::evaluate", "moved", gone, [=] { moved()->evaluate(); }},
+      {"Trainer::is_training", "moved", gone, [=] { static_cast<void>(moved()->is_training()); }},
       {"Trainer::fit", "no end", "needs a number of steps or of epochs", fitted({})},
       {"Trainer::fit", "negative steps", "must not be negative", fitted({.steps = -1})},
       {"Trainer::fit", "negative epochs", "must not be negative", fitted({.epochs = -1})},
