@@ -61,7 +61,8 @@ Json sparsity_of(const RecordedPlay& play, Sparsity of) {
     }
     matrices.push_back(std::move(json));
   }
-  if (matrices.empty()) throw Error("the sparsity of a matrix of derivatives needs an input of floats; there is none");
+  if (matrices.empty())
+    throw DtypeError("the sparsity of a matrix of derivatives needs an input of floats; there is none");
   return {
       {"kind", of == Sparsity::hessian ? "Hessian" : "Jacobian"}, {"output", output.id().node}, {"matrices", matrices}};
 }

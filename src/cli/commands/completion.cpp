@@ -171,7 +171,7 @@ void print_options(const CLI::App& command) {
 
 void print_manual(const CLI::App& program) {
   std::cout << ".TH XTAPE 1 \"\" \"xtape " XTAPE_VERSION
-               "\" \"User Commands\"\n.SH NAME\nxtape \\- train, evaluate and use models of "
+               "\" \"User Commands\"\n.ad l\n.SH NAME\nxtape \\- train, evaluate and use models of "
             << "JSON files\n.SH SYNOPSIS\n.B xtape\n.I COMMAND\n[\\fIARGUMENT\\fR ...] [\\fIOPTION\\fR ...]\n.SH "
                "DESCRIPTION\n"
             << roff(program.get_description()) << "\n.SH OPTIONS\n";
