@@ -169,7 +169,8 @@ def scripts():
     if not shutil.which("shellcheck"):
         return skips("shellcheck is not installed")
     paths = sorted(map(str, packaging.glob("*.sh")))
-    said = subprocess.run(["shellcheck", "--shell=bash", "--severity=warning", *paths], capture_output=True, text=True)
+    words = ["shellcheck", "--external-sources", "--shell=bash", "--severity=warning"]
+    said = subprocess.run([*words, *paths], cwd=packaging.parent, capture_output=True, text=True)
     holds("shellcheck finds nothing", said.returncode == 0, said.stdout)
 
 
