@@ -78,6 +78,11 @@ def pixels(name, kind="Model", size=32, **more):
     return make
 
 
+def frames(make):
+    """A network that reads four frames."""
+    return lambda: (make(), (torch.randn(2, 3, 4, 16, 16),))
+
+
 VISION = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=8)
 KEYS, UNTRAINED = dict(num_key_value_heads=1), dict(weights=None, weights_backbone=None)
 NETWORKS = {
@@ -95,12 +100,42 @@ NETWORKS = {
                                     (torch.randn(2, 3, 64, 64),)),
     "lraspp_mobilenet": lambda: (First(tv.segmentation.lraspp_mobilenet_v3_large(num_classes=3, **UNTRAINED)),
                                  (torch.randn(2, 3, 64, 64),)),
+    "fcn_resnet50": lambda: (First(tv.segmentation.fcn_resnet50(num_classes=3, **UNTRAINED)), (torch.randn(2, 3, 32, 32),)),
+    "alexnet": image(tv.alexnet), "inception_v3": image(tv.inception_v3, 96, aux_logits=False, init_weights=False),
+    "wide_resnet": image(tv.ResNet, 32, block=tv.resnet.Bottleneck, layers=[1, 1, 1, 1], width_per_group=128),
+    "efficientnet_v2_s": image(tv.efficientnet_v2_s, 32),
+    "maxvit": image(tv.MaxVit, 32, input_size=(32, 32), stem_channels=8, partition_size=2, block_channels=[8, 16], block_layers=[1, 1],
+                    head_dim=4, stochastic_depth_prob=0.0),
+    "swin_v2": image(tv.SwinTransformer, 32, patch_size=[4, 4], embed_dim=8, depths=[2, 2], num_heads=[2, 2], window_size=[4, 4],
+                     block=tv.swin_transformer.SwinTransformerBlockV2, downsample_layer=tv.swin_transformer.PatchMergingV2),
+    "r3d": frames(lambda: tv.video.VideoResNet(tv.video.resnet.BasicBlock, [tv.video.resnet.Conv3DSimple] * 4, [1, 1, 1, 1],
+                                               tv.video.resnet.BasicStem, num_classes=5)),
+    "r2plus1d": frames(lambda: tv.video.VideoResNet(tv.video.resnet.BasicBlock, [tv.video.resnet.Conv2Plus1D] * 4, [1, 1, 1, 1],
+                                                    tv.video.resnet.R2Plus1dStem, num_classes=5)),
+    "swin3d": frames(lambda: tv.video.SwinTransformer3d([2, 4, 4], 8, [1, 1], [2, 2], [2, 4, 4], num_classes=5)),
     "bert": text("Model", "Bert"), "roberta": text("Model", "Roberta"), "electra": text("Model", "Electra", more=dict(embedding_size=16)),
     "albert": text("Model", "Albert", more=dict(embedding_size=8)), "mpnet": text("Model", "MPNet"),
     "distilbert": text("Model", "DistilBert", dict(dim=16, hidden_dim=24, n_layers=2, n_heads=2, vocab_size=40)),
     "deberta_v2": text("Model", "DebertaV2"), "xlm_roberta": text("Model", "XLMRoberta"), "ernie": text("Model", "Ernie"),
     "roformer": text("Model", "RoFormer", more=dict(embedding_size=16)), "nystromformer": text("Model", "Nystromformer"),
     "modernbert": text("Model", "ModernBert"),
+    "camembert": text("Model", "Camembert"), "megatron_bert": text("Model", "MegatronBert"), "deberta": text("Model", "Deberta"),
+    "mobilebert": text("Model", "MobileBert", more=dict(embedding_size=16, intra_bottleneck_size=16, true_hidden_size=16)),
+    "squeezebert": text("Model", "SqueezeBert", more=dict(embedding_size=16, q_groups=1, k_groups=1, v_groups=1, post_attention_groups=1,
+                                                          intermediate_groups=1, output_groups=1)),
+    "funnel": text("BaseModel", "Funnel", dict(vocab_size=40, block_sizes=[1, 1], num_decoder_layers=1, d_model=16, n_head=2, d_head=8,
+                                               d_inner=24)),
+    "layoutlm": text("Model", "LayoutLM"), "fnet": text("Model", "FNet"), "convbert": text("Model", "ConvBert", more=dict(embedding_size=16)),
+    "flaubert": text("Model", "Flaubert", dict(emb_dim=16, n_layers=2, n_heads=2, vocab_size=40, n_words=40)),
+    "xlm": text("Model", "XLM", dict(emb_dim=16, n_layers=2, n_heads=2, vocab_size=40, n_words=40)),
+    "xlnet": text("Model", "XLNet", dict(d_model=16, n_layer=2, n_head=2, d_inner=24, vocab_size=40)),
+    "rembert": text("Model", "RemBert", more=dict(input_embedding_size=16, output_embedding_size=16)),
+    "data2vec_text": text("Model", "Data2VecText"), "esm": text("Model", "Esm", more=dict(position_embedding_type="rotary")),
+    "splinter": text("Model", "Splinter"), "bert_generation": text("Encoder", "BertGeneration"), "ibert": text("Model", "IBert"),
+    "roc_bert": text("Model", "RoCBert", more=dict(pronunciation_vocab_size=10, shape_vocab_size=10, enable_pronunciation=False,
+                                                   enable_shape=False)),
+    "roberta_prelayernorm": text("Model", "RobertaPreLayerNorm"),
+    "luke": text("Model", "Luke", more=dict(entity_vocab_size=10, entity_emb_size=8)),
     "gpt2": causal("GPT2", GPT, "LMHeadModel"), "gptj": causal("GPTJ", GPT, rotary_dim=4),
     "gpt_neox": causal("GPTNeoX"), "opt": causal("OPT", ffn_dim=24, word_embed_proj_dim=16),
     "bloom": causal("Bloom", dict(hidden_size=16, n_layer=2, n_head=2, vocab_size=40)),
@@ -108,10 +143,13 @@ NETWORKS = {
     "qwen2": causal("Qwen2", **KEYS), "qwen3": causal("Qwen3", head_dim=8, **KEYS), "gemma": causal("Gemma", head_dim=8, **KEYS),
     "gemma2": causal("Gemma2", head_dim=8, **KEYS), "phi": causal("Phi"), "phi3": causal("Phi3", **KEYS),
     "stablelm": causal("StableLm", **KEYS), "olmo": causal("Olmo"), "olmo2": causal("Olmo2"), "granite": causal("Granite", **KEYS),
+    "gpt_neo": causal("GPTNeo", dict(hidden_size=16, num_layers=2, attention_types=[[["global", "local"], 1]], num_heads=2, vocab_size=40,
+                                     max_position_embeddings=32, bos_token_id=1, eos_token_id=2)),
+    "falcon": causal("Falcon"), "helium": causal("Helium", head_dim=8, **KEYS),
     "starcoder2": causal("Starcoder2", **KEYS), "cohere": causal("Cohere", **KEYS), "smollm3": causal("SmolLM3", **KEYS),
     "t5": pair("T5", dict(d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2, vocab_size=40, decoder_start_token_id=0)),
     "bart": pair("Bart"), "mbart": pair("MBart"), "pegasus": pair("Pegasus"), "marian": pair("Marian"),
-    "vit_hf": pixels("ViT", **VISION), "deit": pixels("DeiT", **VISION), "beit": pixels("Beit", **VISION), "dinov2": pixels("Dinov2", **VISION),
+    "vit_hf": pixels("ViT", **VISION), "deit": pixels("DeiT", **VISION), "beit": pixels("Beit", **VISION), "dinov2": pixels("Dinov2", **VISION), "vit_msn": pixels("ViTMSN", **VISION),
     "clip_vision": pixels("CLIPVision", **VISION), "siglip_vision": pixels("SiglipVision", **VISION),
     "resnet_hf": pixels("ResNet", embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic"),
     "convnext_hf": pixels("ConvNext", num_stages=2, hidden_sizes=[8, 16], depths=[1, 1]),
