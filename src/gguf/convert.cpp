@@ -180,15 +180,9 @@ void check_parts(const std::string& name, const Target& target) {
                       "' joins them, and needs every number from 0");
 }
 
-/// The shape of an array in the order of its numbers, which is not that of its blocks if the folder says so.
-Shape shape_of(const ArrayFile::Entry& array) {
-  Shape shape = array.shape;
-  for (std::size_t i = 0; i < array.order.size(); ++i) shape[static_cast<std::size_t>(array.order[i])] = array.shape[i];
-  return shape;
-}
-
 Shape shape_in_file(const Target& target) {
-  Shape shape = shape_of(target.parts.begin()->second.described());
+  const ArrayFile::Entry& array = target.parts.begin()->second.described();
+  Shape shape = model::in_order(array.shape, array.order);
   if (target.rule->transposed && shape.size() == 2) shape = {shape[1], shape[0]};
   if (target.is_list) shape.insert(0, std::ssize(target.parts));
   return shape;

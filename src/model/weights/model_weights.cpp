@@ -64,13 +64,6 @@ struct Wanted {
   }
 };
 
-/// Returns the shape that the definition gives to an array of a file.
-Shape shape_in(const ArrayFile::Entry& entry, const Axes& order) {
-  Shape shape = entry.shape;
-  for (std::size_t i = 0; i < order.size(); ++i) shape[static_cast<std::size_t>(order[i])] = entry.shape[i];
-  return shape;
-}
-
 /// Returns the parts in which the files hold a weight: `whole`, or all indices of its first axis if the files have at
 /// least one of these parts.
 std::vector<std::int64_t> parts_in(const model::FoundWeights& found, const Store::Entry& entry) {
@@ -125,6 +118,12 @@ WeightDtypes model::blocks_in(const std::vector<StoredWeight>& stored) {
   return blocks;
 }
 
+Shape model::in_order(const Shape& stored, const Axes& order) {
+  Shape shape = stored;
+  for (std::size_t i = 0; i < order.size(); ++i) shape[static_cast<std::size_t>(order[i])] = stored[i];
+  return shape;
+}
+
 Axes model::order_of_part(const std::string& weight, const Axes& order, std::int64_t part) {
   if (part == StoredWeight::whole || order.empty()) return order;
   if (order[0] != 0)
@@ -146,7 +145,7 @@ std::vector<std::pair<std::string, std::string>> model::order_metadata(const std
 Shape model::WeightsToRead::shape(const std::string& weight) const {
   const auto order = orders.find(weight);
   const Shape& stored = store.at(weight).shape();
-  return order == orders.end() ? stored : shape_in({.name = weight, .shape = stored}, order->second);
+  return order == orders.end() ? stored : model::in_order(stored, order->second);
 }
 
 namespace {
@@ -193,7 +192,7 @@ model::FoundWeights model::check_weights(const WeightsToRead& weights, const std
       const Wanted wanted(weights, entry.name, part);
       if (wanted.is_like(described)) continue;
       const Shape& shape = wanted.shape;
-      const bool fits = shape_in(described, wanted.order_in(described)) == shape;
+      const bool fits = model::in_order(described.shape, wanted.order_in(described)) == shape;
       if (!fits && !location->second->is_exact && matches_weight(entry.name, may_lack))
         found.erase(location);  // counts as missing; an example is a head for a different number of labels
       else if (!fits)

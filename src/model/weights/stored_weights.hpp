@@ -27,6 +27,8 @@ struct StoredWeight {
   const ArrayFile::Entry& described() const { return file->entries()[entry]; }
 };
 
+/// Returns the shape of an array that has the shape `stored` in this order (BlockStorage).
+Shape in_order(const Shape& stored, const Axes& order);
 /// Returns the order (BlockStorage) of one part of a weight, or that of the whole weight. Throws DtypeError if the
 /// parts are not whole blocks, because the first axis has another place.
 Axes order_of_part(const std::string& weight, const Axes& order, std::int64_t part);
