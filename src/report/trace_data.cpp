@@ -1,6 +1,7 @@
 // What each thread did in a play.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -19,12 +20,11 @@ Json trace_of(const Trace& trace) {
   for (const Json& event : all["traceEvents"])
     if (event["ph"] == "X" && event["args"].contains("step")) events.push_back(&event);
   const std::size_t recorded = events.size();
-  if (recorded > most) {  // the longest are kept, in their order
-    std::vector<double> durations;
-    for (const Json* event : events) durations.push_back((*event)["dur"].get<double>());
-    std::ranges::nth_element(durations, durations.end() - most);
-    const double least = durations[recorded - most];
-    std::erase_if(events, [&](const Json* event) { return (*event)["dur"].get<double>() < least; });
+  if (recorded > most) {  // the longest are kept
+    const auto duration = [](const Json* event) { return (*event)["dur"].get<double>(); };
+    std::ranges::nth_element(events, events.begin() + most, std::greater(), duration);
+    events.resize(most);
+    std::ranges::sort(events);  // the order of the trace, whose events are in one array
   }
   std::map<std::int64_t, std::int64_t> threads;  // the rows of the threads; the first is that which plays
   Json thread = Json::array(), step = thread, start = thread, length = thread;
