@@ -126,14 +126,17 @@ template <class T>
 const std::vector<Sampler::Candidate>& Sampler::weigh(const T* logits, std::int64_t classes) {
   look_at(logits, classes);
   candidates_.clear();
-  const bool few = sampling_.top_k > 0 && sampling_.top_k < classes;
+  if (takes_all(classes)) {
+    take_all(logits, classes);
+    return candidates_;  // in order
+  }
   if (sampling_.temperature == 0) {
     const T* best = std::find(logits, logits + classes, static_cast<T>(top_));
     candidates_.push_back({static_cast<std::int32_t>(best - logits), top_, 1});
-  } else if (few) {
+  } else if (takes_best(classes)) {
     take_best(logits, classes, sampling_.top_k);
     if (sampling_.top_p < 1) cut_at(sampling_.top_p * sum_of_weights());
-  } else if (sampling_.top_p < 1) {
+  } else {
     const double enough = sampling_.top_p * weight_of_all(logits, classes);
     std::int64_t count = std::min(first_look, classes);
     take_best(logits, classes, count);
@@ -141,9 +144,6 @@ const std::vector<Sampler::Candidate>& Sampler::weigh(const T* logits, std::int6
       count = std::min(8 * count, classes);
       take_best(logits, classes, count);
     }
-  } else {
-    take_all(logits, classes);
-    return candidates_;  // in order, and many
   }
   std::ranges::sort(candidates_, before);
   return candidates_;
@@ -183,8 +183,7 @@ std::int32_t Sampler::draw_from_all(const T* logits, std::int64_t classes, doubl
 
 template <class T>
 std::int32_t Sampler::draw(const T* logits, std::int64_t classes, double share) {
-  const bool few = sampling_.temperature == 0 || (sampling_.top_k > 0 && sampling_.top_k < classes);
-  if (!few && sampling_.top_p == 1) return draw_from_all(logits, classes, share);
+  if (takes_all(classes)) return draw_from_all(logits, classes, share);
   weigh(logits, classes);
   const double point = share * sum_of_weights();
   double below = 0;

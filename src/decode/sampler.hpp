@@ -51,6 +51,10 @@ class Sampler {
  private:
   template <class T>
   void look_at(const T* logits, std::int64_t classes);
+  bool takes_best(std::int64_t classes) const { return sampling_.top_k > 0 && sampling_.top_k < classes; }
+  bool takes_all(std::int64_t classes) const {
+    return sampling_.temperature != 0 && !takes_best(classes) && sampling_.top_p >= 1;
+  }
   template <class T>
   std::int32_t draw(const T* logits, std::int64_t classes, double share);
   template <class T>
