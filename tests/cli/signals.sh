@@ -41,6 +41,15 @@ holds "under nohup SIGHUP does nothing" wait_for_steps nohup "$(($(steps_done no
 kill -TERM $training
 wait $training
 
+# A page of a mapped file that is gone ends a program by SIGBUS.
+"$xtape" train "$recipe" --out bus "${small[@]}" >out 2>err &
+training=$!
+wait_for_steps bus 5
+kill -BUS $training
+wait $training
+holds "a lost page is failed work" [ $? = 1 ]
+holds "a lost page is told" grep -q "^xtape: a page of a file is gone" err
+
 # A signal during an evaluation, which would take minutes, ends it, and the evaluation is made on resuming.
 slow=("${small[@]}" --set data.folder=many --set evaluate_every=2)
 "$xtape" train "$recipe" --out evaluating "${slow[@]}" >out 2>err &
