@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that every include names its room ("layer/room/file.hpp"), that no file includes a header of a higher layer, that
-no two headers have one name, and that compact.hpp, whose pragma concerns all code after it, is the first include of a file.
+no two headers have one name, that no two files define one type (the linker would mix their functions), and that compact.hpp, whose pragma concerns all code after it, is the first include of a file.
 
 usage: layers.py SOURCE_ROOT
 
@@ -69,6 +69,18 @@ def wrong(path, text, sees, owners, headers):
     return found
 
 
+def types_of(text):
+    """The types that a file defines at the level of namespaces with names, each with its namespace."""
+    within = []
+    for line in text.splitlines():
+        if begins := re.match(r"namespace (\S* ?)\{", line):
+            within.append(begins[1].strip())
+        elif line.startswith("}  // namespace"):
+            within.pop()
+        elif (type := re.match(r"(?:struct|class|enum class|enum|union) (?:alignas\(\w+\) )?(\w+)(?= (?:final|:|\{))(?!.*;$)", line)) and all(within):
+            yield "::".join([*within, type[1]])
+
+
 source = Path(sys.argv[1])
 SEES = order(source)
 LAYERS = SEES.keys()
@@ -85,6 +97,11 @@ def main():
     headers = {name.split("/")[-1]: name for _, name in files if name.endswith(".hpp")}
     texts = [(path, path.read_text(), name.split("/")[0]) for path, name in files]
     texts += [(name, (source / "include" / name).read_text(), layer) for name, layer in owners.items()]
+    types = collections.Counter(each for _, text, _ in texts for each in types_of(text))
+    twice = [each for each, count in types.items() if count > 1]
+    holds("no two files define one type", not twice and len(types) > 500, f"{twice} of {len(types)}")
+    planted = "namespace a {\nstruct B {\n};\nstruct C;\nnamespace {\nclass D {\n}\n}  // namespace\nstruct E : B {}\n}  // namespace a\n"
+    holds("types of unnamed namespaces, and those only declared, do not count", list(types_of(planted)) == ["a::B", "a::E"])
     for layer, sees in SEES.items():
         mine = [file for file in texts if file[2] == layer]
         holds(f"{layer} has files", mine)

@@ -86,7 +86,7 @@ void add_multiple(double factor, const double* x, double* y, std::int64_t count)
 /// Returns a matrix whose rows are orthonormal or, if there are more rows than columns, whose columns are orthonormal.
 /// All axes except the last are flattened into rows. Applies Gram-Schmidt twice to normal random numbers, which gives a
 /// uniformly (Haar) distributed orthonormal matrix.
-std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
+std::vector<double> orthogonal_values(const Shape& shape, const Draws& draws) {
   const std::int64_t columns = shape.empty() ? 1 : shape.back();
   const std::int64_t rows = count_of(shape) / columns;
   const std::int64_t few = std::min(rows, columns);
@@ -176,7 +176,7 @@ void fill(Array& array, const Initialiser& initialiser, const Draws& draws) {
       {"lecun_normal", [&] { normals(0, of_fan_in(1)); }},
       {"orthogonal",
        [&] {
-         const std::vector<double> values = orthogonal(array.shape(), draws);
+         const std::vector<double> values = orthogonal_values(array.shape(), draws);
          std::transform(values.begin(), values.end(), array.as<T>(),
                         [gain = setting("gain")](double value) { return static_cast<T>(gain * value); });
        }},

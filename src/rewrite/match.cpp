@@ -12,7 +12,7 @@ using Parts = Term::Parts;
 using Next = std::function<bool()>;  // the rest of the match
 
 /// Returns whether two literals count as equal: they differ by at most four units in the last place of the dtype.
-bool close(double a, double b, Dtype dtype) {
+bool are_close(double a, double b, Dtype dtype) {
   if (a == b || std::isinf(a) || std::isinf(b)) return a == b;
   const double epsilon =
       dtype == Dtype::float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
@@ -100,7 +100,7 @@ class Matcher {
 
   bool literal(double sought, double found, Dtype dtype) {
     if (const auto attribute = pattern_.attribute_of(sought)) return set_attribute(*attribute, found);
-    return close(sought, found, dtype) || missed([&] {
+    return are_close(sought, found, dtype) || missed([&] {
              return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought));
            });
   }
@@ -186,8 +186,9 @@ class Matcher {
     if (sought == found) return true;
     const auto* a = std::get_if<double>(&sought);
     const auto* b = std::get_if<double>(&found);
-    return a != nullptr && b != nullptr &&
-           (close(*a, *b, dtype) || missed([&] { return op.name + "'s " + name + " is not " + to_string(sought); }));
+    return a != nullptr && b != nullptr && (are_close(*a, *b, dtype) || missed([&] {
+                                              return op.name + "'s " + name + " is not " + to_string(sought);
+                                            }));
   }
 
   /// Matches the operands of `whole` in the given order, from operand `i` on.

@@ -10,15 +10,15 @@
 namespace xtape {
 
 namespace {
-Json json_of(ValueId id) {
+Json json_of_value(ValueId id) {
   return {id.node, id.output};
 }
 
-Json json_of(const ValueType& type) {
+Json json_of_type(const ValueType& type) {
   return {{"dtype", name_of(type.dtype)}, {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}};
 }
 
-Json json_of(const Site& site) {
+Json json_of_site(const Site& site) {
   Json json = Json::object();
   if (!site.scope->path.empty()) json["path"] = site.scope->path;
   if (!site.scope->where.empty()) json["where"] = site.scope->where;
@@ -43,7 +43,7 @@ class TapeWriter {
     Json named = Json::object();
     for (const auto& [name, var] : outputs) {
       if (var.tape() != tape) throw HandleError("cannot save output '" + name + "': its var is of another tape");
-      named[name] = json_of(var.id());
+      named[name] = json_of_value(var.id());
     }
     text_ += ",\n\"outputs\": " + dumped(named) + "\n}\n";
     return {std::move(text_), std::move(arrays_)};
@@ -83,7 +83,7 @@ class TapeWriter {
     };
     if (!data.results.empty()) {
       Json results = Json::array();
-      for (const ValueId id : data.results) results.push_back(json_of(id));
+      for (const ValueId id : data.results) results.push_back(json_of_value(id));
       add("results", results);
     }
     if (data.past >= 0) {
@@ -94,7 +94,7 @@ class TapeWriter {
     if (!data.states.empty()) {
       Json states = Json::array();
       for (const auto& [input, output] : data.states)
-        states.push_back({{"input", json_of(input)}, {"output", json_of(output)}});
+        states.push_back({{"input", json_of_value(input)}, {"output", json_of_value(output)}});
       add("states", states);
     }
     const std::map<std::uint64_t, std::int32_t> counts(data.occurrences.begin(), data.occurrences.end());
@@ -112,17 +112,17 @@ class TapeWriter {
     Json json = {{"node", index}, {"op", node.op->name}};
     if (!node.name.empty()) json["name"] = node.name;
     if (!node.op->is_source()) json["inputs"] = Json::array();
-    for (const ValueId id : node.inputs) json["inputs"].push_back(json_of(id));
+    for (const ValueId id : node.inputs) json["inputs"].push_back(json_of_value(id));
     for (const auto& [name, value] : node.attributes.items()) json["attributes"][name] = json_of(value);
     json["outputs"] = Json::array();
-    for (const ValueType& type : node.outputs) json["outputs"].push_back(json_of(type));
+    for (const ValueType& type : node.outputs) json["outputs"].push_back(json_of_type(type));
     if (node.fused) json["fused"] = true;
     if (node.early) json["early"] = true;
     if (node.op == &constant_op() && node.storage.shape().empty())
       json["value"] = json_of_element(node.storage);
     else if (node.storage)
       json["array"] = array_name(node, label);
-    json["site"] = json_of(node.site);
+    json["site"] = json_of_site(node.site);
     std::string line = dumped(json);
     if (node.body == nullptr) {
       text_ += line;

@@ -72,7 +72,7 @@ std::string to_string(const Attribute& value) {
 }
 
 namespace {
-std::size_t hash_of(const Attribute& value) {
+std::size_t hash_of_attribute(const Attribute& value) {
   return std::visit(
       [](const auto& held) -> std::size_t {
         using T = std::decay_t<decltype(held)>;
@@ -95,7 +95,7 @@ std::size_t hash_of(const Attribute& value) {
 
 std::size_t hash_of(const Attributes& attributes) {
   std::size_t hash = 0;
-  for (const auto& item : attributes.items()) mix(hash, hash_of(item.second));
+  for (const auto& item : attributes.items()) mix(hash, hash_of_attribute(item.second));
   return hash;
 }
 

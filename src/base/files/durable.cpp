@@ -25,7 +25,7 @@ namespace xtape {
 namespace fs = std::filesystem;
 
 namespace {
-[[noreturn]] void fail(const std::string& what, const std::string& path) {
+[[noreturn]] void fail_to(const std::string& what, const std::string& path) {
   if (errno == ENOMEM)
     throw OutOfMemory("out of memory: cannot " + what + " '" + path + "', and " + memory_left_text());
   throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
@@ -36,7 +36,7 @@ namespace {
 mode_t mode_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) return status.st_mode;
-  if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) fail("access", path);
+  if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) fail_to("access", path);
   return 0;
 }
 }  // namespace
@@ -63,7 +63,7 @@ std::vector<std::string> names_in(const std::string& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
   } catch (const fs::filesystem_error& error) {
     errno = error.code().value();
-    fail("list", folder);
+    fail_to("list", folder);
   }
   return names;
 }
@@ -82,7 +82,7 @@ void make_folders(const std::string& folder) {
 }
 
 void make_folder(const std::string& folder) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail("make", folder);
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail_to("make", folder);
   flush_folder(folder_of(folder));
 }
 
@@ -104,13 +104,13 @@ void remove_if_possible(const std::string& path) noexcept {
 void flush_folder(const std::string& folder) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0 && errno == EACCES) return;  // a folder that can be written but not read cannot be flushed
-  if (file < 0) fail("open", folder);
+  if (file < 0) fail_to("open", folder);
   // Some file systems cannot flush a folder and return EINVAL.
   const bool failed = fsync(file) != 0 && errno != EINVAL;
   const int reason = errno;
   close(file);
   errno = reason;
-  if (failed) fail("flush", folder);
+  if (failed) fail_to("flush", folder);
 }
 
 std::string folder_of(const std::string& path) {
@@ -120,7 +120,7 @@ std::string folder_of(const std::string& path) {
 }
 
 void rename_path(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) != 0) fail("rename '" + from + "' to", to);
+  if (std::rename(from.c_str(), to.c_str()) != 0) fail_to("rename '" + from + "' to", to);
   flush_folder(folder_of(to));
 }
 
@@ -134,7 +134,7 @@ void put_in_place(const std::string& from, const std::string& to) {
       remove_if_possible(from);
       return;
     }
-    if (errno != EINVAL && errno != ENOSYS) fail("replace", to);
+    if (errno != EINVAL && errno != ENOSYS) fail_to("replace", to);
     // The file system does not support the exchange. If the process ends between the two renames, `to` does not exist.
     const std::string before = to + ".replaced" + unfinished;
     remove_if_possible(before);

@@ -27,18 +27,18 @@ std::size_t page_size() {
 }
 
 namespace {
-std::byte* mapped(std::size_t bytes, int access, int more) {
+std::byte* anonymous_memory(std::size_t bytes, int access, int more) {
   void* memory = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | more, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 }  // namespace
 
 std::byte* map_memory(std::size_t bytes) {
-  return mapped(bytes, PROT_READ | PROT_WRITE, 0);
+  return anonymous_memory(bytes, PROT_READ | PROT_WRITE, 0);
 }
 
 std::byte* reserve_memory(std::size_t bytes) {
-  return mapped(bytes, PROT_NONE, MAP_NORESERVE);
+  return anonymous_memory(bytes, PROT_NONE, MAP_NORESERVE);
 }
 
 bool make_usable(std::byte* begin, std::size_t bytes) {

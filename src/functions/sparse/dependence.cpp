@@ -211,7 +211,7 @@ Dependences DependenceWalk::through_own_gradient(const DependenceCall& call) {
     for (std::size_t element = 0; element < given->size(); ++element)
       readers[(*gradients[i])[element]].push_back((*given)[element]);
   }
-  Meetings meetings;
+  CollectedSets meetings;
   for (auto& [cotangents, sets] : readers) {
     const IndexSets::Id all = sets_.united(sets);
     for (const std::int32_t place : of_cotangents.of(cotangents)) meetings.add(place, all);

@@ -88,7 +88,7 @@ Dependences through_running_sum(const DependenceCall& call);
 Dependences through_anything(const DependenceCall& call);
 
 /// Collects sets of input elements for the elements of a value. An element can get several sets.
-class Meetings {
+class CollectedSets {
  public:
   void add(std::int64_t place, IndexSets::Id set) {
     if (set != IndexSets::none) all_.emplace_back(place, set);

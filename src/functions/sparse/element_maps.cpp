@@ -139,7 +139,7 @@ Dependences through_sums(const DependenceCall& call) {
     if (static_cast<std::size_t>(id.node) < needed.size() && needed[id.node]) return std::nullopt;
   Player player = plain_player(apart, places);
   player.play({{numbers, numbers_from(0, output.shape())}}, 0);
-  Meetings meetings;
+  CollectedSets meetings;
   for (std::size_t k = 0; k < places.size(); ++k) {
     const double* place = player.view(places[k]).as<double>();
     for (std::size_t i = 0; i < sources[k]->size(); ++i)

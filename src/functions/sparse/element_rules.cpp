@@ -63,7 +63,7 @@ Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
   std::string kept;
   for (const char letter : product.letters)
     if (contains(product.result, letter)) kept += letter;
-  Meetings meetings;
+  CollectedSets meetings;
   const std::vector<std::int64_t> places = places_of(product.over(product.letters, kept));
   for (std::size_t i = 0; i < ids.size(); ++i) meetings.add(places[i], ids[i]);
   const Ids summed = meetings.united(sets, count_of(product.shape_of(kept)));
@@ -83,7 +83,7 @@ Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids, const std
   const auto inner_result = places_of(product.over(rest, product.result));
   auto terms = static_cast<std::int64_t>(std::ranges::count(zeros, false));
   if (!checked_multiply(terms, std::ssize(inner)) || terms > most_terms) return by_factor(sets, product, ids);
-  Meetings meetings;
+  CollectedSets meetings;
   for (std::size_t i = 0; i < zeros.size(); ++i)
     for (std::size_t k = 0; !zeros[i] && k < inner.size(); ++k)
       meetings.add(outer_result[i] + inner_result[k], ids[outer[i] + inner[k]]);
@@ -99,7 +99,7 @@ bool is_plain(const std::string& letters, const Shape& shape, const std::vector<
 }
 }  // namespace
 
-std::vector<IndexSets::Id> Meetings::united(IndexSets& sets, std::int64_t count) {
+std::vector<IndexSets::Id> CollectedSets::united(IndexSets& sets, std::int64_t count) {
   const auto is_before = [](const auto& a, const auto& b) { return a.first < b.first; };
   if (!std::is_sorted(all_.begin(), all_.end(), is_before)) std::ranges::sort(all_, is_before);
   Ids found(static_cast<std::size_t>(count), IndexSets::none);

@@ -57,7 +57,8 @@ XTAPE_AMX inline void add_products() {
 
 /// Adds the small products of all terms first, then the large product, so that few roundings apply to large sums.
 template <int rows, int columns, int parts>
-XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
+XTAPE_AMX void multiply_tiles(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead,
+                              float* block) {
   constexpr std::int64_t step_bytes = parts * tile_bytes;
   const auto* a = static_cast<const char*>(left.data);
   const auto* b = static_cast<const char*>(right.data);
@@ -104,13 +105,13 @@ XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& ri
   if constexpr (rows == 2 && columns == 2) _tile_stored(3, block + panel_lines * block_lines + panel_lines, row);
 }
 template <int parts>
-void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
+void multiply_tiles(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
   if (left.count == 2)
-    right.count == 2 ? multiply<2, 2, parts>(steps, left, right, ahead, block)
-                     : multiply<2, 1, parts>(steps, left, right, ahead, block);
+    right.count == 2 ? multiply_tiles<2, 2, parts>(steps, left, right, ahead, block)
+                     : multiply_tiles<2, 1, parts>(steps, left, right, ahead, block);
   else
-    right.count == 2 ? multiply<1, 2, parts>(steps, left, right, ahead, block)
-                     : multiply<1, 1, parts>(steps, left, right, ahead, block);
+    right.count == 2 ? multiply_tiles<1, 2, parts>(steps, left, right, ahead, block)
+                     : multiply_tiles<1, 1, parts>(steps, left, right, ahead, block);
 }
 }  // namespace
 
@@ -127,7 +128,9 @@ Ready::~Ready() {
 
 void multiply(int parts, std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead,
               float* block) {
-  (parts == 3 ? multiply<3> : parts == 2 ? multiply<2> : multiply<1>)(steps, left, right, ahead, block);
+  (parts == 3   ? multiply_tiles<3>
+   : parts == 2 ? multiply_tiles<2>
+                : multiply_tiles<1>)(steps, left, right, ahead, block);
 }
 
 /// Masks for the two registers of a row that has `columns` columns.

@@ -41,7 +41,7 @@ bool any(const Narrow& narrow) {
   return narrow[0] || narrow[1];
 }
 
-const char* name_of(ProductWay way) {
+const char* name_of_way(ProductWay way) {
   static const char* const names[] = {"loops", "tiles", "bfloat16_tiles", "amx", "rows", "dots", "bytes"};
   return names[static_cast<int>(way)];
 }
@@ -104,7 +104,7 @@ PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, Pro
   planned.prepared_bytes = whole_lines(products.prepared_bytes);
   planned.prepare = products.prepare;
   if (products.prepare)
-    planned.prepared_form = std::string(name_of(way)) + " " + name_of(product.dtype) + " " +
+    planned.prepared_form = std::string(name_of_way(way)) + " " + name_of(product.dtype) + " " +
                             name_of(product.precision) + " " + fixed_form(choice.plan);
   if (planned.packed == 0 && products.rows) planned.rows = by_first_axis<T>(product, choice.plan, products);
   planned.terms = static_cast<double>(choice.plan.m) * static_cast<double>(choice.plan.n) *

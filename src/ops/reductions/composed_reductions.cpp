@@ -11,9 +11,6 @@
 namespace xtape {
 
 namespace {
-Axes axes_of(const ExpandCall& call) {
-  return axes_of(call.attributes);
-}
 bool keeps(const ExpandCall& call) {
   return call.flag("keepdims");
 }
@@ -72,8 +69,8 @@ const Op& root_of_squares_op() {
     };
     op.batch = [](const BatchCall& call) { return call.rank() == 0 ? Vars{} : batch_axes()(call); };
     op.expand = [](const ExpandCall& call) {
-      const Var x = deviation(call.inputs[0], call.attributes), scale = scale_of(x, 2, axes_of(call));
-      const Var scaled = sum(square(x / scale), axes_of(call), true) / call.number("divisor");
+      const Var x = deviation(call.inputs[0], call.attributes), scale = scale_of(x, 2, axes_of(call.attributes));
+      const Var scaled = sum(square(x / scale), axes_of(call.attributes), true) / call.number("divisor");
       const Var& squares = call.inputs[1];
       const Var exact = (squares >= least_exact_sum(x.dtype())) & isfinite(squares);
       return Vars{where(exact, sqrt(squares), reshape(sqrt(scaled) * scale, squares.shape()))};
@@ -88,21 +85,21 @@ const Op& root_of_squares_op() {
 Var root_of_squares(const Var& x, const Var& squares, const ExpandCall& call, bool centred, double divisor) {
   return record_call(
       x.tape(), root_of_squares_op(), {x, stop_gradient(squares)},
-      {{"axis", axes_of(call)}, {"keepdims", keeps(call)}, {"centred", centred}, {"divisor", divisor}})[0];
+      {{"axis", axes_of(call.attributes)}, {"keepdims", keeps(call)}, {"centred", centred}, {"divisor", divisor}})[0];
 }
 
 Vars expand_std(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   const std::int64_t correction = call.integer("correction");
-  const auto divisor = std::max<std::int64_t>(0, reduced_count(x.shape(), axes_of(call)) - correction);
-  return {root_of_squares(x, variance(x, axes_of(call), keeps(call), correction), call, true,
+  const auto divisor = std::max<std::int64_t>(0, reduced_count(x.shape(), axes_of(call.attributes)) - correction);
+  return {root_of_squares(x, variance(x, axes_of(call.attributes), keeps(call), correction), call, true,
                           static_cast<double>(divisor))};
 }
 
 Vars expand_vector_norm(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   const double p = call.number("p");
-  const Axes& axis = axes_of(call);
+  const Axes& axis = axes_of(call.attributes);
   if (std::isinf(p)) return {p > 0 ? max(abs(x), axis, keeps(call)) : min(abs(x), axis, keeps(call))};
   if (p == 0) return {sum(cast(x != 0, x.dtype()), axis, keeps(call))};
   if (p == 1) return {sum(abs(x), axis, keeps(call))};
@@ -126,12 +123,12 @@ Vars vector_norm_gradient(const GradientCall& call) {
 
 Vars expand_nansum(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  return {sum(masked_fill(x, x != x, 0), axes_of(call), keeps(call))};
+  return {sum(masked_fill(x, x != x, 0), axes_of(call.attributes), keeps(call))};
 }
 Vars expand_nanmean(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const Var count = sum(cast(x == x, x.dtype()), axes_of(call), keeps(call));
-  return {sum(masked_fill(x, x != x, 0), axes_of(call), keeps(call)) / count};
+  const Var count = sum(cast(x == x, x.dtype()), axes_of(call.attributes), keeps(call));
+  return {sum(masked_fill(x, x != x, 0), axes_of(call.attributes), keeps(call)) / count};
 }
 
 /// Returns the index of the largest element of -x. For integers, uses -1 - x in place of -x, because the smallest
@@ -167,7 +164,8 @@ const ComposedRow count_rows[] = {{"count_nonzero",
                                    [](const ExpandCall& call) {
                                      const Var& x = call.inputs[0];
                                      const Var counted = x.dtype() == Dtype::boolean ? x : x != 0;
-                                     return Vars{sum(cast(counted, Dtype::int64), axes_of(call), keeps(call))};
+                                     return Vars{
+                                         sum(cast(counted, Dtype::int64), axes_of(call.attributes), keeps(call))};
                                    },
                                    {},
                                    false}};

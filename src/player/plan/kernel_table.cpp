@@ -63,8 +63,8 @@ void mix_layouts(std::uint64_t& hash, const std::vector<Layout>& layouts) {
     for (const std::int64_t size : layout.shape) mix(hash, static_cast<std::uint64_t>(size));
 }
 
-std::uint64_t hash_of(const Op& op, const Attributes& attributes, const Tape* body, const std::vector<Layout>& in,
-                      const std::vector<Layout>& out) {
+std::uint64_t hash_of_call(const Op& op, const Attributes& attributes, const Tape* body, const std::vector<Layout>& in,
+                           const std::vector<Layout>& out) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&op);
   mix(hash, hash_of(attributes));
   mix_layouts(hash, in);
@@ -118,14 +118,14 @@ KernelCall PlacedCall::kernel_call() const {
 const SharedKernel* KernelTable::find(const PlacedCall& call) const {
   const Node& node = *call.node;
   const auto [begin, end] =
-      kernels_.equal_range(hash_of(*node.op, node.attributes, node.body.get(), call.in, call.out));
+      kernels_.equal_range(hash_of_call(*node.op, node.attributes, node.body.get(), call.in, call.out));
   const auto found = std::find_if(begin, end, [&](const auto& each) { return equal_calls(each.second.first, call); });
   return found == end ? nullptr : &found->second.second;
 }
 
 void KernelTable::add(const KernelCall& call, const SharedKernel& kernel) {
   if (is_single(call.op, call.body)) return;
-  kernels_.emplace(hash_of(call.op, call.attributes, call.body, call.in, call.out), std::make_pair(call, kernel));
+  kernels_.emplace(hash_of_call(call.op, call.attributes, call.body, call.in, call.out), std::make_pair(call, kernel));
 }
 
 void name_call(Error& error, const Site& site) {

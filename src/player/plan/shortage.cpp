@@ -17,7 +17,7 @@ std::string can_have() {
 }
 
 /// Describes a node for messages: "tanh -> float32 (2, 3) at …".
-std::string described(const Node& node, const ValueType& type) {
+std::string described_node(const Node& node, const ValueType& type) {
   return step_name(node) + (node.name.empty() ? "" : " '" + node.name + "'") + " -> " + to_string(type) +
          at_place(node.site);
 }
@@ -56,7 +56,8 @@ std::string described(const PlannedProgram& planned, const PlannedStep& step) {
 void require_memory(const Node& node, const ValueType& type, std::size_t most) {
   const auto bytes = static_cast<std::size_t>(checked_bytes(type.dtype, type.shape));
   if (bytes > most)
-    throw OutOfMemory("out of memory: " + described(node, type) + " takes " + bytes_text(bytes) + ", " + can_have());
+    throw OutOfMemory("out of memory: " + described_node(node, type) + " takes " + bytes_text(bytes) + ", " +
+                      can_have());
 }
 
 void require_countable(const Node& node, const ValueType& type) {

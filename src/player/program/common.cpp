@@ -21,7 +21,7 @@ std::uint64_t hash_of_constant(const Array& array) {
 
 /// Returns a hash of the call without its inputs. The hash covers the elements of constants, because otherwise
 /// thousands of different literals would have one hash and be compared with each other.
-std::uint64_t hash_of(const Node& node, std::int32_t region) {
+std::uint64_t hash_of_node(const Node& node, std::int32_t region) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.op);
   mix(hash, static_cast<std::uint64_t>(region));
   mix(hash, hash_of(node.attributes));
@@ -87,7 +87,7 @@ void common_pass(Program& program) {
                         [&](ValueId own, ValueId kept) { return rewriter.now(own) == kept; }) &&
              equal_calls(node, twin);
     };
-    std::uint64_t hash = hash_of(node, region);
+    std::uint64_t hash = hash_of_node(node, region);
     for (const ValueId& id : node.inputs) {
       const ValueId now = rewriter.now(id);
       mix(hash, (static_cast<std::uint64_t>(now.node) << 8) + static_cast<std::uint64_t>(now.output));
