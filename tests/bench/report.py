@@ -36,7 +36,7 @@ def written(out, *words):
     return time.time() - begun
 
 
-with tempfile.TemporaryDirectory() as work, Browser(work) as chromium:
+with tempfile.TemporaryDirectory() as work, Browser() as chromium:
     os.chdir(work)
     flat_tape(xtape, "flat")
     long_run("long")

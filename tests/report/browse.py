@@ -69,7 +69,7 @@ def check_hostile(pages):
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     if browser.program:
-        with browser.Browser(work) as chromium:
+        with browser.Browser() as chromium:
             for check in (check_definitions, check_onnx, check_runs, check_hostile):
                 check(Pages(chromium))
     else:

@@ -1,22 +1,23 @@
 """Chromium behind a pipe (Chrome DevTools Protocol): only so does it make frames as for a person."""
-import base64, json, os, shutil, subprocess, time
+import base64, json, os, shutil, signal, subprocess, tempfile, time
 
 program = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 
 
 class Browser:
-    """A browser with one page. `folder` gets its profile."""
+    """A browser with one page, and a profile of its own."""
 
-    def __init__(self, folder, width=1400, height=900):
+    def __init__(self, width=1400, height=900):
+        self.profile = tempfile.mkdtemp()
         to_browser, self.to = os.pipe()
         self.read, from_browser = os.pipe()
 
         def place():  # the browser reads from handle 3 and writes to handle 4
             os.dup2(to_browser, 13), os.dup2(from_browser, 14), os.dup2(13, 3), os.dup2(14, 4)
         self.process = subprocess.Popen([program, "--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},{height}",
-                                         "--force-color-profile=srgb", "--font-render-hinting=none", f"--user-data-dir={folder}/browser",
+                                         "--force-color-profile=srgb", "--font-render-hinting=none", f"--user-data-dir={self.profile}",
                                          "--remote-debugging-pipe"], preexec_fn=place, close_fds=False, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
+                                        stderr=subprocess.DEVNULL, start_new_session=True, env=os.environ | {"TMPDIR": self.profile})
         os.close(to_browser), os.close(from_browser)
         self.number, self.rest, self.session = 0, b"", None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -26,8 +27,9 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
+        os.killpg(self.process.pid, signal.SIGKILL)  # with its helpers, which would go on to write the profile
         self.process.wait()
+        shutil.rmtree(self.profile, ignore_errors=True)
 
     def call(self, method, **parameters):
         self.number += 1

@@ -154,7 +154,7 @@ with tempfile.TemporaryDirectory() as work:
     check_sparsity()
     check_watched()
     if browser.program:
-        with browser.Browser(work) as chromium:
+        with browser.Browser() as chromium:
             check_compared(chromium)
             check_sliders(chromium)
             check_tabs(chromium)
