@@ -14,10 +14,11 @@ deep = sets(n_layer=350, n_embd=8, n_head=2, vocab_size=11)
 
 
 def plays(xtape, *words, code=0):
+    """Runs a command, which ends with this exit code, and returns what it prints, or its errors if the code is not 0."""
     done = subprocess.run([xtape, *words], capture_output=True, text=True)
     if done.returncode != code:
         raise RuntimeError(f"xtape {' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
+    return done.stderr if code else done.stdout
 
 
 def flat_tape(xtape, folder):

@@ -4,52 +4,17 @@
 usage: run.py PROGRAM SOURCE_ROOT
 
 The cases in a browser need Chromium, and are skipped without it."""
-import base64, html, json, os, re, shutil, signal, subprocess, sys, tempfile, time, zlib
+import base64, functools, html, json, os, re, shutil, signal, subprocess, sys, tempfile, time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import browser
 from counted import holds, report, skips
-from inputs import attack, failed_run, hostile_tape, sets, small, trained
+from inputs import attack, failed_run, hostile_tape, plays, sets, small, trained
+from pages import data_of, opens, text_of
 
 xtape, source = map(os.path.abspath, sys.argv[1:3])
-browser = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-
-
-def play(*words, code=0):
-    done = subprocess.run([xtape, *words], capture_output=True, text=True)
-    holds(f"xtape {' '.join(words)}", done.returncode == code, f"exit code {done.returncode}\n{done.stderr}")
-    return done.stderr if code else done.stdout
-
-
-def data_of(page):
-    text = re.search(r'<script id="data" type="text/plain">([A-Za-z0-9+/=]*)</script>', page)[1]
-    return json.loads(zlib.decompress(base64.b64decode(text))), len(page) - len(text)
-
-
-def visited(path, width=1300):
-    """What visit.js finds in a page, and the errors of the page."""
-    page = Path(path).read_text()
-    nonce = re.search(r"'nonce-(\w+)'", page)[1]
-    script = (Path(__file__).parent / "visit.js").read_text()
-    Path("visited.html").write_text(page.replace("</body>", f'<script nonce="{nonce}">{script}</script></body>'))
-    done = subprocess.run([browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
-                           f"--user-data-dir={os.getcwd()}/browser", "--virtual-time-budget=20000", "--dump-dom",
-                           f"file://{os.getcwd()}/visited.html"], capture_output=True, text=True, errors="replace")
-    attributes = {name: html.unescape(value) for name, value in re.findall(r'data-(found|errors)="([^"]*)"', done.stdout)}
-    return json.loads(attributes.get("found", "{}")), attributes.get("errors", "")
-
-
-def opens(name, path, views, width=1300):
-    found, errors = visited(path, width)
-    holds(f"{name}: no error in the console", not errors, errors)
-    holds(f"{name}: its views are {views}", sorted(found.get("views", {})) == sorted(views), str(sorted(found.get("views", {}))))
-    blank = [view for view, of in found.get("views", {}).items() if not all(of["painted"])]
-    holds(f"{name}: every canvas is painted", not blank, str(blank))
-    holds(f"{name}: every control has a name", not any(of["unnamed"] for of in found.get("views", {}).values()))
-    holds(f"{name}: boxes do not overlap and edges go one way", not found.get("faults"), str(found.get("faults"))[:400])
-    holds(f"{name}: nothing of the data is executed", found.get("attacked") == 0 and found["strangers"] == 0, str(found.get("strangers")))
-    holds(f"{name}: the page is not wider than the window", not found.get("wide"))
-    return found
+play = functools.partial(plays, xtape)
 
 
 def made_run():
@@ -67,7 +32,7 @@ def made_run():
 def check_data():
     play("report", "gpt2", *small, "--with", "b=2,t=4", "--memory", "1GiB", "--out", "gpt2.html")
     page = Path("gpt2.html").read_text()
-    data, assets = data_of(page)
+    data, assets = data_of("gpt2.html"), len(page) - len(text_of("gpt2.html"))
     holds("the page without data has at most 1 MB", assets <= 1e6, str(assets))
     addresses = set(re.findall(r"https?://[\w./]+", page))
     holds("the page names no address of the net", addresses == {"http://www.w3.org/2000/svg"}, str(addresses))
@@ -80,7 +45,7 @@ def check_data():
 
     made_run()
     play("report", "made", "--out", "made.html")
-    curves = data_of(Path("made.html").read_text())[0]["runs"][0]["curves"]
+    curves = data_of("made.html")["runs"][0]["curves"]
     loss = dict(zip(curves["loss"]["steps"], curves["loss"]["values"]))
     holds("a long curve keeps its extremes", loss.get(7777) == 99.5 and loss.get(12345) == -3.25)
     holds("a long curve is thinned", 1000 < len(loss) <= 4002, str(len(loss)))
@@ -94,7 +59,7 @@ def check_data():
     title = re.search(r"<title>([^<]*)</title>", page)[1]
     holds("the title is text", html.unescape(title) == attack, title)
     holds("names reach the page as data only", "attacked" not in page.replace(title, ""))
-    data = data_of(page)[0]
+    data = data_of("hostile.html")
     texts = [file["text"] for file in data["plays"][0]["files"]]
     holds("a tape from elsewhere cannot make a page show other files", len(texts) > 0 and all('"blocks": {' in text or
           '"functions": {' in text for text in texts), str([text[:60] for text in texts]))
@@ -107,7 +72,7 @@ def small_run(name, metrics="", samples=""):
     Path(name, "metrics.jsonl").write_text(metrics)
     Path(name, "samples.jsonl").write_text(samples)
     play("report", name, "--out", f"{name}.html")
-    return data_of(Path(f"{name}.html").read_text())[0]["runs"][0]
+    return data_of(f"{name}.html")["runs"][0]
 
 
 def check_samples():
@@ -146,7 +111,7 @@ def check_watch():
     watcher = subprocess.Popen([xtape, "report", "made", "--watch", "--out", "watched.html"])
     page = Path("watched.html")
     holds("a watch begins with a page", until(page.exists))
-    holds("a watched page reloads itself", data_of(page.read_text())[0]["reload"] > 0)
+    holds("a watched page reloads itself", data_of(page)["reload"] > 0)
     for file, line in (("metrics.jsonl", '{"step":20001,"loss":77.5,"learning_rate":0.1,"gradient_norm":1}\n'),
                        ("samples.jsonl", '{"step":20001,"prompt":"a","text":"b"}\n')):
         before = page.read_bytes()
@@ -181,44 +146,66 @@ def check_errors():
     for words in (["--values"], ["--plays", "2"], ["--memory", "1GiB"], ["--source", "a"], ["--threads", "1"], ["--set", "steps=3"]):
         holds(f"--watch takes no {words[0]}", f"takes no {words[0]}" in play("report", "made", "--watch", *words, code=2))
     holds("a target needs a source", "--source" in play("report", "made", "--target", "a", code=2))
-    holds("a run without a definition has a note", "has no graph of made" in data_of(made_page("made"))[0]["notes"][0])
+    holds("a run without a definition has a note", "has no graph of made" in data_of(made_page("made"))["notes"][0])
     for words in (["--values"], ["--memory", "1GiB"], ["--memory", "much"], ["--set", "steps"], ["--set", "steps=3"]):
         play("report", "made", *words, code=2)
 
 
 def made_page(*words):
     play("report", *words, "--out", "page.html")
-    return Path("page.html").read_text()
+    return "page.html"
 
 
-def check_browser():
+def check_heads(chromium):
+    """Heads are in the order of their attention to a token: of the mean weight of its column."""
+    attention = data_of("fine.html")["attention"][0]
+    layers, heads, rows, columns = attention["shape"]
+    weights = base64.b64decode(attention["weights"])
+    means = {f"layer {at // heads + 1}, head {at % heads + 1}": sum(weights[at * rows * columns:][1:rows * columns:columns]) / 254 / rows
+             for at in range(layers * heads)}
+    chromium.opened("fine.html")
+    found = chromium.value("""(() => {
+      document.getElementById("tab-attention").click();
+      const choice = document.querySelector("#view .bar select");
+      choice.value = 1;
+      choice.dispatchEvent(new Event("change"));
+      return [...document.querySelectorAll("#view .small button")].map(button => button.textContent.split(": "));
+    })()""")
+    holds("every head has its share", all(abs(float(share.rstrip(" %")) / 100 - means[name]) < 0.006 for name, share in found) and
+          len(found) == len(means) > 1, f"{found} {means}")
+    holds("the largest share is first", [name for name, _ in found] == sorted(means, key=means.get, reverse=True), f"{found} {means}")
+
+
+def check_browser(chromium):
     trained(xtape, "fine", *sets(steps=4, evaluate_every=2, statistics_every=1, samples='{"prompts": ["the "], "tokens": 4}'))
     failed_run(xtape, "failed")
     play("report", "fine", "--values", "--errors", "--plays", "1", "--source", "the rain", "--out", "fine.html")
-    found = opens("a run", "fine.html", ["runs", "graph", "memory", "time", "threads", "values", "attention"], 400)
+    found = opens(chromium, "a run", "fine.html", ["runs", "graph", "memory", "time", "threads", "values", "attention"], 400)
     holds("a run: its curves and samples are there", all(word in found["views"]["runs"]["text"] for word in ("Loss", "Gradient norm", "Samples of", "Statistics")))
     holds("a run: time is measured", "1 measured" in found["views"]["time"]["text"])
+    check_heads(chromium)
     for option in (["--values"], ["--plays", "1"], ["--errors"], ["--memory", "1GiB"], ["--threads", "1"]):
         holds(f"a capsule takes no {option[0]}", "no input of this page takes" in play("report", "failed/capsule", *option, code=2))
     play("report", "failed", "--out", "failed.html")
-    text = opens("a failed run", "failed.html", ["runs", "failure", "graph"])["views"]["failure"]["text"]
+    text = opens(chromium, "a failed run", "failed.html", ["runs", "failure", "graph"])["views"]["failure"]["text"]
     holds("a failed run: the cause is named", "because of" in text and "gpt2.json" in text, text[:200])
     shutil.copytree("fine", "elsewhere/fine")
-    names = [each["name"] for each in data_of(made_page("fine", "elsewhere/fine"))[0]["plays"]]
+    names = [each["name"] for each in data_of(made_page("fine", "elsewhere/fine"))["plays"]]
     holds("plays of the same name are told apart", names == ["fine", "elsewhere/fine"], str(names))
     play("report", "gpt2", "hostile", *small, "--out", "both.html")
-    found = opens("hostile names", "both.html", ["graph", "memory", "time", "compare"])
+    found = opens(chromium, "hostile names", "both.html", ["graph", "memory", "time", "compare"])
     holds("hostile names: they are shown, with marks for controls", "‹U+202E›" in found["views"]["compare"]["text"])
     holds("equal layers are one box", "h × 4" in found["folds"], str(found["folds"]))
-    holds("search selects", found["searched"] > 5)
+    every, first, turned = found["searched"]
+    holds("search selects what has all words, in any order", 0 < first < every and first == turned, str(found["searched"]))
     holds("a click on a line selects its nodes", found["lineNodes"] > 0 and "line" in found["details"])
     holds("keys clear the selection and switch the theme", found["cleared"] and found["switched"])
     sizes = [*small, "--with", "b=8,t=64"]
     least = re.search(r"needs at least [^(]*\(([0-9]+ bytes)\)", play("report", "gpt2", *sizes, "--memory", "1 bytes", code=2))[1]
     play("report", "gpt2", *sizes, "--memory", least, "--out", "plans.html")
-    plans = data_of(Path("plans.html").read_text())[0]["plays"][0]["plans"]
+    plans = data_of("plans.html")["plays"][0]["plans"]
     steps = [len(plan["steps"]["op"]) for plan in plans]
-    found = opens("two plans", "plans.html", ["graph", "memory", "time"])
+    found = opens(chromium, "two plans", "plans.html", ["graph", "memory", "time"])
     holds("every view shows the plan that is chosen", len(set(steps)) == 2 and found["planSteps"] == [f"{count} steps" for count in steps],
           f"{steps} {found.get('planSteps')}")
 
@@ -229,8 +216,9 @@ with tempfile.TemporaryDirectory() as work:
     check_sources()
     check_watch()
     check_errors()
-    if browser:
-        check_browser()
+    if browser.program:
+        with browser.Browser() as chromium:
+            check_browser(chromium)
     else:
         skips("it needs Chromium")
 sys.exit(report())

@@ -1,16 +1,4 @@
-// Runs in a page that `xtape report` has written: opens every view, uses it as a person would, and leaves what it finds in
-// <html data-found>, as JSON.
-// A browser without a window makes hardly any frames, so frames, and the sizes of boxes that come with them, come from a
-// clock. This script runs before the page's own.
-window.requestAnimationFrame = draw => setTimeout(draw, 1);
-window.ResizeObserver = class {
-  constructor(resized) {
-    this.resized = resized;
-  }
-  observe(box) {
-    setTimeout(() => this.resized([{ target: box }]), 1);
-  }
-};
+// Runs in a page that `xtape report` has written: opens every view, uses it as a person would, and gives what it finds.
 const found = {};
 const wait = () => new Promise(resolve => setTimeout(resolve, 30));
 const root = document.documentElement;
@@ -49,7 +37,6 @@ async function openAll(view) {
 }
 
 async function visit() {
-  for (let i = 0; i < 200 && !root.dataset.ready; ++i) await new Promise(resolve => setTimeout(resolve, 20));
   found.views = {};
   for (const key of [...document.querySelectorAll("#tabs button")].map(tab => tab.id)) {
     document.getElementById(key).click();
@@ -68,13 +55,16 @@ async function visit() {
     await wait();
     found.faults.push(...layoutFaults(graph));
     const search = document.getElementById("search");
-    search.value = "einsum";
-    search.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
-    found.searched = [...report.state.selection.nodes].reduce((sum, on) => sum + on, 0);
+    const searched = words => {
+      search.value = words;
+      search.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+      return report.state.selection?.nodes.reduce((sum, on) => sum + on, 0) ?? 0;
+    };
+    found.searched = ["einsum", "einsum h.0", "h.0 einsum"].map(searched);
     const line = [...document.querySelectorAll(".code button")].find(button => !button.classList.contains("dim"));
     line?.click();
     found.line = report.state.selection.line;
-    found.lineNodes = [...report.state.selection.nodes].reduce((sum, on) => sum + on, 0);
+    found.lineNodes = report.state.selection.nodes.reduce((sum, on) => sum + on, 0);
     found.details = document.getElementById("details").textContent;
     document.activeElement.blur();
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
@@ -97,6 +87,6 @@ async function visit() {
   found.strangers = document.querySelectorAll("img, iframe, object, embed, link, form, [onerror], [onclick]").length;
   found.attacked = window.attacked ?? 0;
   found.wide = document.body.scrollWidth > innerWidth;
-  root.dataset.found = JSON.stringify(found);
+  return found;
 }
 visit();

@@ -25,24 +25,27 @@ export class AttentionView {
   }
   use(index) {
     this.chosen = this.all[index];
-    const [layers, heads, rows, columns] = this.chosen.shape;
-    this.layer = layers - 1;
-    this.head = 0;
+    const [layers, heads, rows, columns] = this.chosen.shape, tokens = this.chosen.keys.tokens;
     this.row = null;
-    this.grid = el("div", { class: "small" });
-    for (let layer = 0; layer < layers; ++layer) for (let head = 0; head < heads; ++head) {
-      const canvas = el("canvas", { "aria-hidden": "true" });
-      pixels(canvas, this.chosen.bytes, rows, columns, { offset: (layer * heads + head) * rows * columns });
+    this.small = [];  // a picture for each head
+    for (let at = 0; at < layers * heads; ++at) {
+      const layer = Math.floor(at / heads), head = at % heads, canvas = el("canvas", { "aria-hidden": "true" });
+      pixels(canvas, this.chosen.bytes, rows, columns, { offset: at * rows * columns });
       canvas.style.aspectRatio = `${columns} / ${rows}`;
-      this.grid.append(el("button", { "aria-pressed": "false", onclick: () => this.choose(layer, head) }, canvas,
-          `layer ${layer + 1}, head ${head + 1}`));
+      const name = `layer ${layer + 1}, head ${head + 1}`, share = el("span", {});
+      const button = el("button", { "aria-pressed": "false", onclick: () => this.choose(layer, head) }, canvas, name,
+          share);
+      this.small.push({ layer, head, share, button });
     }
+    this.grid = el("div", { class: "small" }, this.small.map(({ button }) => button));
     const place = el("div", { class: "stage", style: { "min-height": "420px" } });
     this.title = el("b", {});
     this.host.replaceChildren(el("div", { class: "bar" },
       this.all.length > 1 ? choice("Attention", this.all.map((each, i) => [String(i), `${each.which}: ${each.name}`]),
           String(index), i => this.use(Number(i))) : "",
-      this.title, el("span", {}, `rows: ${shown(this.chosen.queries.text)}, columns: ${shown(this.chosen.keys.text)}. `,
+      this.title, choice("Heads by attention to", [["", "–"],
+          ...tokens.map((token, i) => [String(i), `${i + 1}: ${token}`])], "", column => this.rank(column)),
+      el("span", {}, `rows: ${shown(this.chosen.queries.text)}, columns: ${shown(this.chosen.keys.text)}. `,
         "Hover over a token or a cell.")), place, this.grid);
     this.stage = new Stage(place, {
       label: "Attention weights of one head", moves: "none",
@@ -51,19 +54,33 @@ export class AttentionView {
       hit: (x, y, stage) => this.hit((x - stage.x) * stage.kx, (y - stage.y) * stage.ky),
       tip: cell => cell.text,
     });
-    this.choose(this.layer, this.head);
+    this.choose(layers - 1, 0);
   }
   choose(layer, head) {
     Object.assign(this, { layer, head });
-    const heads = this.chosen.shape[1];
     this.title.textContent = `${shown(this.chosen.which)}, layer ${layer + 1}, head ${head + 1}`;
-    [...this.grid.children].forEach((button, i) => button.setAttribute("aria-pressed", i === layer * heads + head));
+    for (const each of this.small)
+      each.button.setAttribute("aria-pressed", each.layer === layer && each.head === head);
     this.stage.request();
   }
+  /// Orders the heads by the mean weight of a column, the largest first, and shows that head.
+  rank(column) {
+    const [, , rows] = this.chosen.shape;
+    const mean = ({ layer, head }) => {
+      let sum = 0;
+      for (let row = 0; row < rows; ++row) sum += this.weight(row, Number(column), layer, head) || 0;
+      return sum / rows;
+    };
+    const ranked = this.small.map(each => ({ ...each, mean: column === "" ? 0 : mean(each) }))
+      .sort((a, b) => b.mean - a.mean);
+    for (const { share, mean } of ranked) share.textContent = column === "" ? "" : `: ${percent(mean)}`;
+    this.grid.replaceChildren(...ranked.map(({ button }) => button));
+    this.choose(ranked[0].layer, ranked[0].head);
+  }
   /// A weight from 0 to 1. NaN if it is not finite.
-  weight(row, column) {
+  weight(row, column, layer = this.layer, head = this.head) {
     const [, heads, rows, columns] = this.chosen.shape;
-    const byte = this.chosen.bytes[((this.layer * heads + this.head) * rows + row) * columns + column];
+    const byte = this.chosen.bytes[((layer * heads + head) * rows + row) * columns + column];
     return byte > brightest ? NaN : byte / brightest;
   }
   measure(stage) {

@@ -74,14 +74,14 @@ function usePlay(index) {
 }
 
 function search(words) {
-  const { play } = state, found = byId("found"), text = words.trim().toLowerCase();
-  found.hidden = text === "" || !play;
+  const { play } = state, found = byId("found"), wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  found.hidden = wanted.length === 0 || !play;
   if (found.hidden) return [];
   const all = [];
   for (let node = 0; node < play.count; ++node) {
     const line = [play.title(node), play.types[node].join(" "), play.typeText(node), play.outputs.get(node) ?? "",
       play.sites[play.site[node]].text, play.plan?.op[play.plan.stepOf[node]] ?? ""].join(" ").toLowerCase();
-    if (line.includes(text)) all.push(node);
+    if (wanted.every(word => line.includes(word))) all.push(node);
   }
   const item = (title, rest, go) =>
       clickable(el("button", { role: "option", tabindex: "0" }, title, el("span", { class: "dim" }, rest)), () => {

@@ -10,7 +10,7 @@ export class MemoryView {
     this.play = state.play;
     this.bar = el("div", { class: "bar" });
     const place = el("div", { class: "stage" });
-    this.below = el("div", { class: "pad scroll", style: { "max-height": "34%" } });
+    this.below = el("div", { class: "pad scroll tables", style: { "max-height": "34%" } });
     host.append(this.bar, place, this.below);
     this.use();
     this.stage = new Stage(place, {
@@ -59,9 +59,9 @@ export class MemoryView {
       each.node >= 0 ? play.typeText(each.node) : "", `${each.first} – ${each.last}`,
       each.node >= 0 ? play.place(play.site[each.node]) : ""]);
     this.below.replaceChildren(
-      el("h2", {}, `At the peak, step ${plan.peakStep} (${plan.op[plan.peakStep]}): `,
+      el("div", {}, el("h2", {}, `At the peak, step ${plan.peakStep} (${plan.op[plan.peakStep]}): `,
         `${bytesText(plan.live[plan.peakStep])} in ${living.length} buffers`),
-      table(["buffer", "size|n", "share|n", "type", "steps", "line"], rows, i => this.choose(living[i])),
+      table(["buffer", "size|n", "share|n", "type", "steps", "line"], rows, i => this.choose(living[i]))),
       this.play.curve?.length > 1 ? this.curveTable() : "",
       this.play.plans.length > 1 ? this.planTable() : "");
   }
@@ -69,11 +69,11 @@ export class MemoryView {
     const { curve } = this.play, base = curve[0][1], few = Math.min(10, curve.length);
     const rows = Array.from({ length: few }, (_, i) => curve[Math.round(i * (curve.length - 1) / Math.max(1, few - 1))])
       .map(([bytes, seconds, again]) => [bytesText(bytes), "+" + percent(seconds / base - 1), again]);
-    return el("div", {}, el("h3", {}, "Plans that need less memory"),
+    return el("div", {}, el("h2", {}, "Plans that need less memory"),
         table(["memory|n", "time|n", "steps again|n"], rows));
   }
   planTable() {
-    return el("div", {}, el("h3", {}, "The plans of this page"),
+    return el("div", {}, el("h2", {}, "The plans of this page"),
         table(["limit", "peak|n", "arena|n", "time|n", "steps again|n"],
       this.play.plans.map(plan => [plan.limit > 0 ? bytesText(plan.limit) : "none", bytesText(plan.peak),
           bytesText(plan.arena), secondsText(plan.total), plan.again.size]),

@@ -16,8 +16,7 @@ export class RunsView {
     this.off = new Set();
     this.shared = { from: null, to: null, at: null, log: false, weight: 0.9, charts: [] };
     this.grid = el("div", { class: "grid" });
-    host.append(this.bar(), this.grid);
-    if (this.runs.length > 1) host.append(this.differences());
+    host.append(this.bar(), this.runs.length > 1 ? this.differences() : "", this.grid);
     for (const run of this.runs) {
       if (run.statistics.steps.length > 0) host.append(new Statistics(run).element);
       if (run.samples.length > 0) host.append(this.samples(run));
@@ -96,7 +95,8 @@ export class RunsView {
     const flat = this.runs.map(run => flattened(run.recipe)),
         keys = [...new Set(flat.flatMap(each => [...each.keys()]))];
     const differ = keys.filter(key => new Set(flat.map(each => each.get(key))).size > 1);
-    return el("div", { class: "pad scroll" }, el("h2", {}, "What differs between the recipes"),
+    return el("div", { class: "pad scroll", style: { "max-height": "30vh" } },
+        el("h2", {}, "What differs between the recipes"),
         differ.length === 0 ? el("p", {}, "Nothing.")
       : table(["key", ...this.runs.map(run => run.name)],
           differ.map(key => [key, ...flat.map(each => each.get(key) ?? "–")])));

@@ -105,7 +105,7 @@ export class ThreadsView {
       percent(Math.min(1, each.work / (each.whole * threads)))]);
     const pick = ({ name, steps }) => select({ kind: "flame", title: name, steps: [...steps],
       nodes: node => steps.has(plan.stepOf[node]) });
-    return el("div", { class: "pad scroll", style: { display: "flex", "flex-wrap": "wrap", gap: "26px" } },
+    return el("div", { class: "pad scroll tables" },
       el("div", {}, el("h2", {}, "Threads"), table(["thread", "busy|n", "share|n", "steps|n"], busy)),
       threads > 1 ? el("div", {}, el("h2", {}, "Where threads wait"),
         table(["op", "time|n", "all threads wait|n", "busy|n"], rows, i => pick(sorted[i]))) : "");

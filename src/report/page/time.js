@@ -15,8 +15,7 @@ export class TimeView {
     this.grouping = "module";
     this.bar = el("div", { class: "bar" });
     this.place = el("div", { class: "stage", style: { "min-height": "200px" } });
-    this.below = el("div", { class: "pad scroll",
-        style: { "max-height": "48%", display: "flex", "flex-wrap": "wrap", gap: "26px" } });
+    this.below = el("div", { class: "pad scroll tables", style: { "max-height": "48%" } });
     host.append(this.bar, this.place, this.below);
     this.use();
     this.stage = new Stage(this.place, {

@@ -54,6 +54,7 @@ function slicesOf({ rows, columns, of, axes, pixels: text }) {
 const notFinite = value => value.nan + value.inf;
 const valueOrders = {
   name: null,
+  "largest size": value => -Math.max(Math.abs(value.min), Math.abs(value.max)),
   RMS: value => -value.rms,
   "share of zeros": value => -value.zeros / Math.max(1, value.count),
   "not finite": value => -notFinite(value),
