@@ -2,7 +2,8 @@
 # Runs suites and the program on emulated processors (QEMU), on an x86-64 machine:
 #   Nehalem   x86-64 without AVX, where the ordinary build uses the kernels of `baseline`
 #   Haswell   x86-64 without AVX-512, where it uses those of `avx2`
-#   aarch64   a cross-compiled build, in build-aarch64/, with Debian's libraries for that architecture
+#   aarch64   a cross-compiled build, in build-aarch64/, with Debian's libraries for that architecture; also on a
+#             Cortex-A53, which lacks the products of bytes (dotprod)
 # usage: other_processors.sh [PROCESSOR…]   (default: all)
 # Haswell and aarch64 must also compute the bits of this machine: those of every op, and of TAPES (20) random programs.
 # Installs the emulator and the cross compiler. JOBS (2) is the number of compilers, and of suites, at a time; PATIENCE
@@ -95,7 +96,7 @@ check() { # check NAME BUILD INSTRUCTION_SET EMULATOR SUITE…
   local name=$1 build=$2 set=$3 emulator=$4 targets=(src/cli/xtape) suite
   shift 4
   echo "$name: building in $build" >&2
-  for suite in "$@"; do targets+=("tests/${suite}_test"); done
+  for suite in "$@"; do targets+=("tests/${suite/dotprod/baseline}_test"); done # of one program
   ninja -C "$build" --quiet -j "$jobs" "${targets[@]}" >&2 || give_up "the build for $name failed"
 
   local program=$build/xtape-$name
@@ -140,7 +141,9 @@ for processor in "${processors[@]}"; do
       configure_aarch64 build-aarch64 "$root" || give_up "the setup of build-aarch64 failed"
       bash scripts/configure.sh build || give_up "the setup of build failed"
       aarch64="qemu-aarch64 -L $root -E LD_LIBRARY_PATH=/usr/lib/aarch64-linux-gnu/openblas-openmp"
-      check aarch64 build-aarch64 baseline "$aarch64" base kernels-baseline tape rewrite ops recording grad player
+      check aarch64 build-aarch64 dotprod "$aarch64" base kernels-baseline kernels-dotprod tape rewrite ops recording \
+        grad player
+      check Cortex-A53 build-aarch64 neon "$aarch64 -cpu cortex-a53" kernels-baseline
       compare_bits aarch64 build-aarch64 "$aarch64" ;;
     *) give_up "there is no processor '$processor': Nehalem, Haswell or aarch64" ;;
   esac

@@ -60,6 +60,12 @@ needs() { # needs WHAT COMMAND…: unless the command succeeds, all expectations
   echo "SKIPPED: $(basename "$0"): it needs $1"
 }
 needs_nothing() { missing=; }
+instruction_sets() { # those of this architecture, from the narrowest
+  case $("$xtape" --version) in
+    *neon* | *dotprod*) echo neon dotprod ;;
+    *) echo baseline avx2 avx512 avx512_bf16 amx ;;
+  esac
+}
 finish() {
   echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
   [ "$failed" = 0 ]

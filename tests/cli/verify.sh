@@ -36,14 +36,15 @@ expect 2 "" "is not a run" verify nowhere
 
 # Other instruction sets.
 on_set() { XTAPE_ISA=$1 "$xtape" "${@:2}" >out 2>err; } # on_set SET WORD…
-has_avx512() { XTAPE_ISA=avx512 "$xtape" --version | grep -q "instruction set avx512"; }
-holds "a run on avx2" on_set avx2 train "$recipe" --out on_avx2 "${small[@]}" --set steps=60
-needs "a processor with AVX-512" has_avx512
-holds "a run on avx512" on_set avx512 train "$recipe" --out on_avx512 "${small[@]}" --set steps=60
-holds "has the same bits" same "$(updates on_avx2)" "$(updates on_avx512)"
-holds "and is verified on the other set" on_set avx2 verify on_avx512 --updates 60
-holds "which says so" is_in "^trained by xtape [0-9.]+ on avx512, replayed by xtape [0-9.]+ on avx2$" out
-expect 0 "^the losses and gradient norms of 60 updates are the same$" "" diff on_avx2/ledger.jsonl on_avx512
+case $(instruction_sets) in neon*) narrow=neon wide=dotprod ;; *) narrow=avx2 wide=avx512 ;; esac
+has_wide() { XTAPE_ISA=$wide "$xtape" --version | grep -q "instruction set $wide"; }
+holds "a run on $narrow" on_set $narrow train "$recipe" --out on_narrow "${small[@]}" --set steps=60
+needs "a processor with $wide" has_wide
+holds "a run on $wide" on_set $wide train "$recipe" --out on_wide "${small[@]}" --set steps=60
+holds "has the same bits" same "$(updates on_narrow)" "$(updates on_wide)"
+holds "and is verified on the other set" on_set $narrow verify on_wide --updates 60
+holds "which says so" is_in "^trained by xtape [0-9.]+ on $wide, replayed by xtape [0-9.]+ on $narrow$" out
+expect 0 "^the losses and gradient norms of 60 updates are the same$" "" diff on_narrow/ledger.jsonl on_wide
 needs_nothing
 
 # Killed at any time, resumed, and verified.
@@ -84,7 +85,7 @@ rm copy/ledger.jsonl
 expect 2 "" "^xtape: copy has no ledger.jsonl: it was not trained, or by an earlier version of xtape; a further training begins a ledger$" verify copy
 
 # The first update and the first op that differ.
-expect 0 "^the losses and gradient norms of 60 updates are the same$" "" diff run/ledger.jsonl on_avx2
+expect 0 "^the losses and gradient norms of 60 updates are the same$" "" diff run/ledger.jsonl on_narrow
 holds "another run" train other --set steps=60 --set optimizer.weight_decay=0.3
 expect 1 "^the losses and gradient norms of [1-9] updates are the same; those of update ([2-9]|10) differ$" "differ$" diff run/ledger.jsonl other/ledger.jsonl
 holds "with the bits of both" grep -q -E "^  loss [0-9.]+ and [0-9.]+, bits [0-9a-f]{16} and [0-9a-f]{16}$" out

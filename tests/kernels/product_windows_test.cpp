@@ -104,7 +104,7 @@ TEST_CASE("images: products with sliding windows, and with the terms of their gr
     Scratch scratch(planned.scratch_bytes);
     planned.run(a.data(), b.data(), c.data(), scratch.data());
     CHECK(c == expected);
-    if (instruction_set() < InstructionSet::avx2 && each.way == ProductWay::dots) continue;  // in tiles
+    if (instruction_set() == InstructionSet::baseline && each.way == ProductWay::dots) continue;  // in tiles
     CHECK(planned.way == each.way);
     CHECK(planned.packed == 0);
   }

@@ -30,7 +30,8 @@ std::size_t place(const Middle& extent, std::int64_t outer, std::int64_t i, std:
 }
 }  // namespace
 
-TEST_CASE("softmax along any axis equals that of a plain loop, also in place, for any number of threads") {
+TEST_CASE_TEMPLATE("softmax along any axis equals that of a plain loop, also in place, for any number of threads", T,
+                   float, double) {
   for (const Middle extent : {Middle{3, 5, 1},
                               {40, 1024, 1},
                               {2, 7, 3},
@@ -38,16 +39,21 @@ TEST_CASE("softmax along any axis equals that of a plain loop, also in place, fo
                               {1, 100, 17},
                               {4, 1, 2},
                               {2, 0, 3},
+                              {3, 0, 1},
+                              {3, 2, 1},  // these four fill a register of some processors
+                              {3, 4, 1},
+                              {3, 8, 1},
+                              {3, 16, 1},
                               {0, 4, 1},
                               {1, 50257, 1}})
     for (int threads : {1, 3}) {
       const std::int64_t count = extent.outer * extent.size * extent.inner;
-      const std::vector<float> x = random_rows<float>(count, 5, 4);
-      std::vector<float> y = x;
-      const ValueType type{Dtype::float32, {extent.outer, extent.size, extent.inner}};
+      const std::vector<T> x = random_rows<T>(count, 5, 4);
+      std::vector<T> y = x;
+      const ValueType type{dtype_of<T>(), {extent.outer, extent.size, extent.inner}};
       const DenseCall call({type}, {type}, {{"axis", std::int64_t{1}}}, threads);
       call.run("softmax", {y.data()}, {y.data()});
-      std::vector<float> log_y(x.size());
+      std::vector<T> log_y(x.size());
       call.run("log_softmax", {x.data()}, {log_y.data()});
       for (std::int64_t outer = 0; outer < extent.outer; ++outer)
         for (std::int64_t inner = 0; inner < extent.inner; ++inner) {

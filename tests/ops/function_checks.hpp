@@ -105,14 +105,8 @@ std::uint64_t digest_at(const std::function<Var(const Argument&)>& op, const xt:
 }
 
 /// Whether the processor has no fused multiply-adds, so that the bits of functions are others.
-#ifdef __x86_64__
 inline bool rounds_twice() {
   return instruction_set() == InstructionSet::baseline;
 }
-#else
-inline bool rounds_twice() {
-  return false;
-}
-#endif
 
 }  // namespace xtape

@@ -19,7 +19,7 @@ inline Needs needs_matrix_unit() {
 }
 
 inline Needs needs_tiles() {
-  return {instruction_set() >= InstructionSet::avx2, "kernels for AVX2 or AVX-512"};
+  return {instruction_set() != InstructionSet::baseline, "kernels for AVX2, AVX-512 or NEON"};
 }
 
 inline Needs needs_bfloat16() {
@@ -29,7 +29,7 @@ inline Needs needs_bfloat16() {
 /// For precision int8.
 inline Needs needs_bytes() {
   const bool vnni = instruction_set() != InstructionSet::avx512;
-  return {instruction_set() >= InstructionSet::avx2 && vnni, "a processor with AVX2, or with AVX-512 and VNNI"};
+  return {kernels().fuses && vnni, "a processor with fused multiply-adds; if it has AVX-512, with VNNI"};
 }
 
 }  // namespace xtape

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "base/messages/wording.hpp"
 #include "xtape/error.hpp"
@@ -12,12 +13,21 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 namespace xtape {
 
 namespace {
-constexpr std::array<const char*, 5> set_names{"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
+constexpr std::array<const char*, 7> set_names{"baseline", "neon", "dotprod", "avx2", "avx512", "avx512_bf16", "amx"};
+// Those of this architecture.
+#ifdef __aarch64__
+constexpr std::array sets{InstructionSet::neon, InstructionSet::dotprod};
+#else
+constexpr std::array sets{InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512,
+                          InstructionSet::avx512_bf16, InstructionSet::amx};
+#endif
 
 #if defined(__x86_64__) && defined(__linux__)
 /// Returns whether all `bits` are set in a register (0: eax … 3: edx) of leaf 7 of cpuid.
@@ -44,15 +54,19 @@ InstructionSet of_processor() {
     return InstructionSet::avx512_bf16;
   return InstructionSet::amx;
 }
+#elif defined(__aarch64__) && defined(__linux__)
+InstructionSet of_processor() {
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? InstructionSet::dotprod : InstructionSet::neon;
+}
 #else
 InstructionSet of_processor() {
-  return InstructionSet::baseline;
+  return sets.front();
 }
 #endif
 
 InstructionSet most_allowed() {
   const char* given = std::getenv("XTAPE_ISA");
-  if (given == nullptr || *given == '\0') return InstructionSet::amx;
+  if (given == nullptr || *given == '\0') return sets.back();
   return instruction_set_named(given, "XTAPE_ISA");
 }
 }  // namespace
@@ -62,11 +76,12 @@ const char* name_of(InstructionSet set) {
 }
 
 InstructionSet instruction_set_named(const std::string& name, const std::string& what) {
-  const auto found = std::ranges::find(set_names, name);
-  if (found == set_names.end())
-    throw Error(what + " must be one of baseline, avx2, avx512, avx512_bf16 and amx, not '" + name + "'" +
-                did_you_mean(name, {set_names.begin(), set_names.end()}));
-  return static_cast<InstructionSet>(found - set_names.begin());
+  std::vector<std::string> names;
+  for (const InstructionSet set : sets) {
+    names.emplace_back(name_of(set));
+    if (name == names.back()) return set;
+  }
+  throw Error(what + " must be one of " + joined(names) + ", not '" + name + "'" + did_you_mean(name, names));
 }
 
 InstructionSet processor_instruction_set() {

@@ -6,9 +6,12 @@
 
 namespace xtape {
 
-/// Each instruction set includes those before it. `baseline` is the compiler's default: SSE2 on x86-64.
+/// The sets of all architectures. Each includes those before it that its architecture has: x86-64 has `baseline` and
+/// the sets from `avx2` on, AArch64 has `neon` and `dotprod`. `baseline` and `neon` are the compiler's default there.
 enum class InstructionSet : std::uint8_t {
-  baseline,
+  baseline,     ///< SSE2 on x86-64.
+  neon,         ///< With fused multiply-adds: Armv8.0.
+  dotprod,      ///< With products of int8 numbers.
   avx2,         ///< With FMA: x86-64-v3.
   avx512,       ///< With BW, CD, DQ and VL: x86-64-v4.
   avx512_bf16,  ///< With VNNI: products of bfloat16 numbers and of int8 numbers.
@@ -16,7 +19,8 @@ enum class InstructionSet : std::uint8_t {
 };
 
 const char* name_of(InstructionSet set);
-/// The inverse of name_of. Throws Error if the name is unknown. The text begins with `what` and lists the names.
+/// The inverse of name_of. Throws Error if this architecture has no such set. The text begins with `what` and lists the
+/// names.
 InstructionSet instruction_set_named(const std::string& name, const std::string& what);
 
 /// Returns the widest instruction set that this processor has and that Linux lets this process use. The first call asks

@@ -76,6 +76,10 @@ inline constexpr std::int64_t block_pairs = std::max<std::int64_t>(1, block_numb
 inline float float_of(float16 number) {
 #ifdef __F16C__
   return _cvtsh_ss(number.bits);
+#elif defined(__aarch64__)
+  __fp16 half;
+  std::memcpy(&half, &number, sizeof half);
+  return half;
 #else
   return number;
 #endif

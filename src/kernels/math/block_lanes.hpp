@@ -31,6 +31,11 @@ class Group {
     const auto all = reinterpret_cast<__m256i>(bytes_);
     const __m128i half = i < 2 ? _mm256_castsi256_si128(all) : _mm256_extracti128_si256(all, 1);
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(i % 2 == 0 ? half : _mm_unpackhi_epi64(half, half)));
+#elif defined(__aarch64__)
+    int8x16_t halves[2];
+    std::memcpy(halves, &bytes_, sizeof halves);
+    const int16x8_t eight = i % 4 < 2 ? vmovl_s8(vget_low_s8(halves[i / 4])) : vmovl_high_s8(halves[i / 4]);
+    return vcvtq_f32_s32(i % 2 == 0 ? vmovl_s16(vget_low_s16(eight)) : vmovl_high_s16(eight));
 #else
     constexpr int width = group_numbers / registers;
     std::int8_t numbers[group_numbers];

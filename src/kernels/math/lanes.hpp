@@ -69,6 +69,25 @@ template <class T>
     return x * y + z;
 }
 
+/// Whether there are 32 registers, as with AVX-512 and NEON, or 16.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr bool many_registers = true;
+#else
+inline constexpr bool many_registers = false;
+#endif
+
+/// Whether instructions multiply a register by one lane of another one. One load then brings several factors.
+#ifdef __aarch64__
+inline constexpr bool multiplies_by_lanes = true;
+#else
+inline constexpr bool multiplies_by_lanes = false;
+#endif
+/// Element `lane` in all lanes.
+template <std::size_t lane, class T>
+[[gnu::always_inline]] inline xsimd::batch<T> lane_of(const xsimd::batch<T>& x) {
+  return xsimd::batch<T>(static_cast<typename xsimd::batch<T>::register_type>(x)[lane]);
+}
+
 /// x / y, correctly rounded. On NEON, xsimd only estimates the quotients of float32.
 template <class T>
 [[gnu::always_inline]] inline xsimd::batch<T> quotient(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
@@ -97,11 +116,18 @@ xsimd::batch<float> widened(const N* from) {
     return _mm256_cvtph_ps(read());
   else
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#elif defined(__aarch64__)
+  [[maybe_unused]] const auto read = [&] { return vld1_u16(reinterpret_cast<const std::uint16_t*>(from)); };
+  if constexpr (std::is_same_v<N, bfloat16>) {
+    return vreinterpretq_f32_u32(vshll_n_u16(read(), 16));
+  } else if constexpr (std::is_same_v<N, float16>) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(read()));
+  } else {
+    std::uint32_t four;
+    std::memcpy(&four, from, sizeof four);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(four)))));
+  }
 #else
-#ifdef __aarch64__
-  if constexpr (std::is_same_v<N, float16>)
-    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(from))));
-#endif
   float wide[xsimd::batch<float>::size];
   for (std::size_t i = 0; i < xsimd::batch<float>::size; ++i) wide[i] = static_cast<float>(from[i]);
   return xsimd::batch<float>::load_unaligned(wide);
@@ -135,8 +161,8 @@ __m256i mask_of_first(std::int64_t count) {
 }
 #endif
 
-/// Loads and stores the first `count` lanes of a register, at the end of a row. The other lanes are set to `fill` and
-/// are not stored.
+/// Loads and stores the first `count` lanes of a register (none to all), at the end of a row. The other lanes are set
+/// to `fill` and are not stored.
 template <class T>
 struct FirstLanes {
   using Batch = xsimd::batch<T>;
@@ -154,6 +180,11 @@ struct FirstLanes {
       return _mm256_blendv_ps(Batch(fill), _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask));
     if constexpr (std::is_same_v<T, double>)
       return _mm256_blendv_pd(Batch(fill), _mm256_maskload_pd(from, mask), _mm256_castsi256_pd(mask));
+#elif defined(__aarch64__)
+    // A register has few lanes, so that a case for each takes less time than a copy of any number of elements.
+    const auto lane = [&](std::int64_t i) { return i < count ? from[i] : fill; };
+    if constexpr (std::is_same_v<T, double>) return float64x2_t{lane(0), lane(1)};
+    if constexpr (std::is_same_v<T, float>) return float32x4_t{lane(0), lane(1), lane(2), lane(3)};
 #endif
     std::array<T, Batch::size> lanes;
     lanes.fill(fill);
@@ -174,6 +205,14 @@ struct FirstLanes {
 #elif defined(__AVX2__)
     if constexpr (std::is_same_v<T, float>) return _mm256_maskstore_ps(to, mask_of_first<T>(count), batch);
     if constexpr (std::is_same_v<T, double>) return _mm256_maskstore_pd(to, mask_of_first<T>(count), batch);
+#elif defined(__aarch64__)
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto numbers = static_cast<typename Batch::register_type>(batch);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < Batch::size; ++i)
+        if (static_cast<std::int64_t>(i) < count) to[i] = numbers[i];
+      return;
+    }
 #endif
     std::array<T, Batch::size> lanes;
     batch.store_unaligned(lanes.data());

@@ -126,7 +126,7 @@ struct ByteColumns {
 using MultiplyColumns = void (*)(const ByteColumns&, int first_row, int count);
 
 /// Adds the products of a unit of a column and of all rows.
-template <class B, int rows>
+template <class B, ByteUnit unit_of_bytes, int rows>
 [[gnu::always_inline]] inline void add_unit(const Unit<B>& unit, std::int64_t u, const ByteRow* x,
                                             Line<float> (&sums)[rows], Eight (&less)[rows]) {
   constexpr int parts = Unit<B>::parts, pairs = static_cast<int>(unit_numbers<B> / 64), of_pair = parts / pairs;
@@ -146,7 +146,7 @@ template <class B, int rows>
         ByteRegister row;
         std::memcpy(&row, x[i].bytes + 4 * place, sizeof row);
         const Ints first = origin_of<B> == 0 ? Ints(0) : Ints::load_unaligned(x[i].origins + place);
-        const Ints products = add_products<has_signs<B>>(first, register_of<at>(low, high), row);
+        const Ints products = add_products<has_signs<B>, unit_of_bytes>(first, register_of<at>(low, high), row);
         sums[i][at] = fused<float>(floats_of(products), in_lanes<of_pair, at>(scales[i] + n * of_pair), sums[i][at]);
       };
 #pragma GCC unroll 4
@@ -157,7 +157,7 @@ template <class B, int rows>
 }
 
 /// Computes the columns for the rows [first_row, first_row + count), count <= rows.
-template <class B, int rows, int columns>
+template <class B, ByteUnit unit, int rows, int columns>
 void multiply_columns(const ByteColumns& p, int first_row, int count) {
   ByteRow x[rows];  // the last rows again, if there are no more
   for (int i = 0; i < rows; ++i) x[i] = p.rows[static_cast<std::size_t>(first_row + std::min(i, count - 1))];
@@ -180,7 +180,7 @@ void multiply_columns(const ByteColumns& p, int first_row, int count) {
 #pragma GCC unroll 4
       for (int j = 0; j < columns; ++j) {
         for (std::int64_t byte = 0; byte < bytes; byte += cache_line) will_read(w[j], ahead + u * bytes + byte);
-        add_unit<B, rows>(Unit<B>(w[j], u, blocks), u, x, sums[j], less[j]);
+        add_unit<B, unit, rows>(Unit<B>(w[j], u, blocks), u, x, sums[j], less[j]);
       }
     }
     for (int j = 0; j < columns && first + j < p.columns; ++j)
@@ -198,7 +198,9 @@ std::array<MultiplyColumns, 2> functions_of(Dtype dtype) {
   return with_block(dtype, [](auto block) -> std::array<MultiplyColumns, 2> {
     using B = decltype(block);
     if constexpr (has_fma)
-      return {multiply_columns<B, 1, 2>, multiply_columns<B, 4, 1>};
+      return with_byte_unit([](auto unit) -> std::array<MultiplyColumns, 2> {
+        return {multiply_columns<B, unit(), 1, 2>, multiply_columns<B, unit(), 4, 1>};
+      });
     else
       return {};  // bytes_suit is false
   });

@@ -6,7 +6,9 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
+#include "base/threads/instruction_set.hpp"
 #include "kernels/math/block_bytes.hpp"
 #include "kernels/products/gemm.hpp"
 
@@ -54,13 +56,34 @@ template <class B, int odd>
   return block_dtype<B> == Dtype::q8_0 && adds_four ? bytes ^ 128 : bytes;
 }
 
+/// How bytes are multiplied, if the instructions for that are not those of the whole set: with SDOT (dotprod), or not.
+enum class ByteUnit : std::uint8_t { usual, dotprod };
+#ifdef __aarch64__
+// The assembler must know the instruction, also if the compiler may not use it.
+#ifdef __ARM_FEATURE_DOTPROD
+#define XTAPE_SDOT "sdot"
+#else
+#define XTAPE_SDOT ".arch armv8.2-a+dotprod\n\tsdot"
+#endif
+inline constexpr bool may_have_dotprod = true;
+#else
+inline constexpr bool may_have_dotprod = false;
+#endif
+/// Returns f(unit), where the unit of the processor is a constant.
+template <class F>
+auto with_byte_unit(const F& f) {
+  if constexpr (may_have_dotprod)
+    if (instruction_set() >= InstructionSet::dotprod) return f(std::integral_constant<ByteUnit, ByteUnit::dotprod>{});
+  return f(std::integral_constant<ByteUnit, ByteUnit::usual>{});
+}
+
 /// Adds to each lane the products of its four bytes of a weight and of a row. In a weight without signs, bytes are at
 /// most 63, if there is no VNNI.
-template <bool is_signed>
+template <bool is_signed, ByteUnit unit>
 [[gnu::always_inline]] inline Ints add_products(Ints sums, ByteRegister weight, ByteRegister row) {
 #ifdef XTAPE_ADDS_FOUR
   __m512i result = sums;
-  // Does not use the intrinsic, because the intrinsic needs a function that is compiled for AVX512-VNNI.
+  // Does not use the intrinsic, which needs a function that is compiled for the instruction.
   asm("vpdpbusd %2, %1, %0" : "+v"(result) : "v"(weight), "v"(row));
   return result;
 #elif defined(__AVX512BW__)
@@ -77,6 +100,16 @@ template <bool is_signed>
     w = _mm256_abs_epi8(w);  // of -128: 128, without a sign
   }
   return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+#elif defined(__aarch64__)
+  const int8x16_t w = vreinterpretq_s8_u8(weight), x = vreinterpretq_s8_u8(row);
+  if constexpr (unit == ByteUnit::dotprod) {
+    int32x4_t result = sums;
+    // Not the intrinsic, for the same reason.
+    asm(XTAPE_SDOT " %0.4s, %1.16b, %2.16b" : "+w"(result) : "w"(w), "w"(x));
+    return result;
+  } else {
+    return vpadalq_s16(sums, vpaddq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)), vmull_high_s8(w, x)));
+  }
 #else
   constexpr std::size_t lanes = Ints::size;
   std::array<std::int32_t, lanes> all;
@@ -94,6 +127,8 @@ inline xsimd::batch<float> floats_of(Ints numbers) {
   return _mm512_cvtepi32_ps(numbers);
 #elif defined(__AVX2__)
   return _mm256_cvtepi32_ps(numbers);
+#elif defined(__aarch64__)
+  return vcvtq_f32_s32(numbers);
 #else
   std::array<std::int32_t, Ints::size> all;
   numbers.store_unaligned(all.data());

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t lanes = Ints::size;
 constexpr int registers = 2;
 constexpr std::int64_t panel_columns = registers * lanes;
-constexpr int tile_rows = sizeof(Ints) == 64 ? 8 : 4;
+constexpr int tile_rows = many_registers ? 8 : 4;
 
 /// The memory of packed columns.
 struct Panel {
@@ -106,8 +106,23 @@ void pack_columns(const EightColumns& given, const Panel& panel) {
   return reinterpret_cast<ByteRegister>(typename Register<std::int32_t, Ints::size>::type{} + lane);
 }
 
+/// sums + the products of four bytes of each column and four of a row: those of `lane` of 16 bytes if instructions
+/// multiply by lanes, or those of each lane.
+template <bool is_signed, ByteUnit unit, std::size_t lane>
+[[gnu::always_inline]] inline Ints add_four(Ints sums, ByteRegister columns, ByteRegister row) {
+#ifdef __aarch64__
+  if constexpr (unit == ByteUnit::dotprod) {
+    int32x4_t result = sums;
+    asm(XTAPE_SDOT " %0.4s, %1.16b, %2.4b[%3]" : "+w"(result) : "w"(columns), "w"(row), "i"(lane));
+    return result;
+  }
+  row = vreinterpretq_u8_u32(vdupq_laneq_u32(vreinterpretq_u32_u8(row), lane));
+#endif
+  return add_products<is_signed, unit>(sums, columns, row);
+}
+
 /// Adds the products of tile_rows rows, `row_bytes` bytes apart, by a panel to sums [tile_rows, panel_columns].
-template <int part, bool minima, bool is_signed, bool has_origin>
+template <int part, bool minima, bool is_signed, bool has_origin, ByteUnit unit>
 void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes, std::int64_t parts, float* to) {
   using Floats = xsimd::batch<float>;
   const std::int64_t row_floats = row_bytes / static_cast<std::int64_t>(sizeof(float));
@@ -118,17 +133,35 @@ void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes,
 #pragma GCC unroll 2
       for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x.origins[i * row_floats + p]) : Ints(0);
     const std::byte* bytes = panel.bytes + p * part * panel_columns;
-#pragma GCC unroll 1
-    for (int k = 0; k < part; k += 4, bytes += 4 * panel_columns) {
+    // Adds the products of four terms. row(i) has those of row i.
+    const auto add_terms = [&]<std::size_t lane>(std::index_sequence<lane>, const auto& row)
+        __attribute__((always_inline)) {
       ByteRegister columns[registers];
 #pragma GCC unroll 2
       for (int r = 0; r < registers; ++r) std::memcpy(&columns[r], bytes + r * 4 * lanes, sizeof columns[r]);
+      bytes += 4 * panel_columns;
 #pragma GCC unroll 8
       for (int i = 0; i < tile_rows; ++i) {
-        const ByteRegister row = in_each_lane(x.bytes + i * row_bytes + p * part + k);
+        const ByteRegister four = row(i);
 #pragma GCC unroll 2
-        for (int r = 0; r < registers; ++r) sums[i][r] = add_products<is_signed>(sums[i][r], columns[r], row);
+        for (int r = 0; r < registers; ++r) sums[i][r] = add_four<is_signed, unit, lane>(sums[i][r], columns[r], four);
       }
+    };
+    const std::int8_t* left = x.bytes + p * part;
+    if constexpr (multiplies_by_lanes) {
+      for (int k = 0; k < part; k += 16) {
+        ByteRegister rows[tile_rows];
+#pragma GCC unroll 8
+        for (int i = 0; i < tile_rows; ++i) std::memcpy(&rows[i], left + i * row_bytes + k, sizeof rows[i]);
+        [&]<std::size_t... lane>(std::index_sequence<lane...>) __attribute__((always_inline)) {
+          (add_terms(std::index_sequence<lane>{}, [&](int i) { return rows[i]; }), ...);
+        }
+        (std::make_index_sequence<4>{});
+      }
+    } else {
+#pragma GCC unroll 1
+      for (int k = 0; k < part; k += 4)
+        add_terms(std::index_sequence<0>{}, [&](int i) { return in_each_lane(left + i * row_bytes + k); });
     }
 #pragma GCC unroll 2
     for (int r = 0; r < registers; ++r) {
@@ -157,7 +190,10 @@ TileFunctions functions_of(Dtype dtype) {
   return with_block(dtype, [](auto block) -> TileFunctions {
     using B = decltype(block);
     if constexpr (has_fma)
-      return {pack_columns<B>, multiply_tile<part_numbers<B>, has_minima<B>, has_signs<B>, origin_of<B> != 0>};
+      return with_byte_unit([](auto unit) -> TileFunctions {
+        return {pack_columns<B>,
+                multiply_tile<part_numbers<B>, has_minima<B>, has_signs<B>, origin_of<B> != 0, unit()>};
+      });
     else
       return {};  // bytes_suit is false
   });

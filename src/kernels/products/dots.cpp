@@ -10,9 +10,8 @@
 namespace xtape {
 
 namespace {
-constexpr bool wide_registers = xsimd::batch<float>::size >= 16;
 constexpr int tile_lines = 4;  // lines of a; their terms of a chunk stay in the first-level cache
-constexpr int tile_columns = wide_registers ? 6 : 3;  // lines of b
+constexpr int tile_columns = many_registers ? 6 : 3;  // lines of b
 constexpr std::int64_t chunk_terms = 1024;  // terms that a tile sums in registers before the lanes are added up
 constexpr std::int64_t most_groups = 16;    // groups of chunks, each with its own sums
 

@@ -32,6 +32,23 @@ bool matrix_columns_run(const GemmPlan& plan) {
   return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
 }
 
+/// Whether register `piece` of a line prefetches: once for 32 bytes, however narrow a register is.
+template <class T>
+constexpr bool prefetches(std::size_t piece) {
+  return piece * sizeof(xsimd::batch<T>) % 32 == 0;
+}
+/// Calls visit(j, piece, lanes) for each register of columns. Narrow registers come by lines, of which not each
+/// prefetches.
+template <class T, class Visit>
+[[gnu::always_inline]] inline void for_columns(std::int64_t count, const Visit& visit) {
+  if constexpr (many_registers && !prefetches<T>(1))
+    for_lines<T>(count, visit);
+  else
+    for_lanes<T>(
+        count, [&](std::int64_t j, const auto& lanes)
+                   __attribute__((always_inline)) { visit(j, std::integral_constant<std::size_t, 0>{}, lanes); });
+}
+
 /// Adds the terms [first, first + terms) to all columns of all rows.
 template <class T, class W, int rows, int terms>
 void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
@@ -41,11 +58,11 @@ void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
     for (int k = 0; k < terms; ++k) x[i][k] = p.x[i * p.x_row + (first + k) * p.x_term];
   const W* w = p.w + first * p.w_term;
   const bool load = p.add || first > 0;
-  for_lanes<T>(p.columns, [&](std::int64_t j, const auto& lanes) {
+  for_columns<T>(p.columns, [&](std::int64_t j, auto piece, const auto& lanes) {
     Batch matrix[terms];
     for (int k = 0; k < terms; ++k) {
       matrix[k] = lanes.load(w + k * p.w_term + j);
-      will_read_element(w, (k + terms) * p.w_term + j);
+      if (prefetches<T>(piece())) will_read_element(w, (k + terms) * p.w_term + j);
     }
     for (int i = 0; i < rows; ++i) {
       T* to = p.c + i * p.c_row + j;
@@ -76,7 +93,7 @@ void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
   for_lines<T>(p.terms, [&](std::int64_t k, auto piece, const auto& lanes) {
     for (int j = 0; j < columns; ++j) {
       const xsimd::batch<T> matrix = lanes.load(w + j * p.w_column + k);
-      will_read_element(w, (j + columns) * p.w_column + k);
+      if (prefetches<T>(piece())) will_read_element(w, (j + columns) * p.w_column + k);
       for (int i = 0; i < rows; ++i)
         sums[i][j][piece] = fused<T>(lanes.load(p.x + i * p.x_row + k), matrix, sums[i][j][piece]);
     }
@@ -92,9 +109,13 @@ void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
 /// The product for contiguous summed terms. Computes a dot product for every row and column.
 template <class T, class W, int rows>
 void by_columns(const RowColumns<T, W>& p) {
-  constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+  constexpr int lines = sizeof(xsimd::batch<T>) == 16 ? 4 : 8;  // of sums, which fit the registers
+  constexpr int few = std::min(rows, lines), together = std::min(4, lines / few);
   std::int64_t j = 0;
-  for (; j + together <= p.columns; j += together) multiply_columns<T, W, rows, together>(p, j);
+  for (; j + together <= p.columns; j += together) {
+    multiply_columns<T, W, few, together>(p, j);
+    if constexpr (few < rows) multiply_columns<T, W, rows - few, together>(p.row(few), j);
+  }
   if constexpr (together > 1)
     for (; j < p.columns; ++j)  // few columns
       for (int i = 0; i < rows; ++i) multiply_columns<T, W, 1, 1>(p.row(i), j);

@@ -10,10 +10,11 @@
 
 namespace xtape {
 
-inline constexpr bool many_registers = xsimd::batch<float>::size >= 16;  // AVX-512 has 32 registers of 64 bytes
-inline constexpr int tile_rows = many_registers ? 14 : 6;  ///< Two registers per row, two for b, one or two for a.
-inline constexpr int row_registers = 2;                    ///< Registers per row of a tile.
-inline constexpr std::int64_t parts_ahead = 16;            ///< The prefetch distance of columns that are read in place.
+inline constexpr bool large_caches = xsimd::batch<float>::size >= 16;  ///< As processors with AVX-512 have.
+/// Two registers for each row, two for b, and one or two for a, or one for each row if tiles multiply by lanes.
+inline constexpr int tile_rows = multiplies_by_lanes ? 8 : many_registers ? 14 : 6;
+inline constexpr int row_registers = 2;          ///< Registers per row of a tile.
+inline constexpr std::int64_t parts_ahead = 16;  ///< The prefetch distance of columns that are read in place.
 
 /// The number of columns of a panel, which is the width of a tile.
 template <class F>
@@ -42,13 +43,14 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
     for (int r = 0; r < registers; ++r) sums[i][r] = Sums(typename F::Sum{});
-  if (!many_registers && add)  // c is needed only at the end
+  if (!large_caches && add)  // c is needed only at the end
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       __builtin_prefetch(c + i * c_row, 1, 3);
       __builtin_prefetch(c + i * c_row + registers * width - 1, 1, 3);
     }
-  for (std::int64_t k = 0; k < parts; ++k) {
+  // Adds part k. left(i) has part k of row i in all lanes.
+  const auto add_part = [&](std::int64_t k, const auto& left) __attribute__((always_inline)) {
     Parts columns[registers];
     if constexpr (reading == Reading::in_place) {
       for (int r = 0; r < registers; ++r) columns[r] = Parts::load_unaligned(b.from[r] + b.parts[k]);
@@ -65,10 +67,22 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
-      const Parts scalar(a[i * a_row + k * a_part]);
+      const Parts scalar = left(i);
       for (int r = 0; r < registers; ++r) sums[i][r] = F::add_product(sums[i][r], scalar, columns[r]);
     }
-  }
+  };
+  std::int64_t k = 0;
+  if constexpr (multiplies_by_lanes)
+    for (; a_part == 1 && k + width <= parts; k += width) {
+      Parts lefts[rows];
+#pragma GCC unroll 16
+      for (int i = 0; i < rows; ++i) lefts[i] = Parts::load_unaligned(a + i * a_row + k);
+      [&]<std::size_t... lane>(std::index_sequence<lane...>) __attribute__((always_inline)) {
+        (add_part(k + static_cast<std::int64_t>(lane), [&](int i) { return lane_of<lane>(lefts[i]); }), ...);
+      }
+      (std::make_index_sequence<Parts::size>{});
+    }
+  for (; k < parts; ++k) add_part(k, [&](int i) { return Parts(a[i * a_row + k * a_part]); });
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
     for (int r = 0; r < registers; ++r) {

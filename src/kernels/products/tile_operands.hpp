@@ -39,7 +39,7 @@ class TileOperands {
         blocks_each_(ceiling(plan.k, block_parts_ * F::terms)),
         bands_(plan.m),
         packs_left_(F::must_pack || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far ||
-                    (!many_registers && std::abs(plan.k_strides[0]) >= rather_far && plan.n >= many_columns)),
+                    (!large_caches && std::abs(plan.k_strides[0]) >= rather_far && plan.n >= many_columns)),
         interleaves_(!F::must_pack && plan.m_strides[0] == 1),
         packing_{Packing<F>::of(plan.narrow[0]), Packing<F>::of(plan.narrow[1])} {
     const bool gathers = plan.gathered == 1;
@@ -150,7 +150,7 @@ class TileOperands {
   static constexpr std::int64_t many_columns = 128;  // the smallest number that counts as many
   static constexpr std::int64_t lines_together = 16;  // lines per task if an operand is packed line by line
   // bands per task, about 100 rows, if an operand is packed in bands
-  static constexpr std::int64_t packed_bands = many_registers ? 8 : 16;
+  static constexpr std::int64_t packed_bands = large_caches ? 8 : 16;
 
   /// The distance of an element from the first element in the gathered layout. `offset` is the element's offset in the
   /// virtual packed copy. The axes of lines, terms, products and sums differ, so their distances add up.

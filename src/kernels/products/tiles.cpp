@@ -191,7 +191,7 @@ class Tiles {
   /// Whether tasks pack their own columns of b. False if c has few columns, because too few columns would then share
   /// the rows of a.
   bool by_columns() const {
-    const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
+    const bool narrow = !large_caches && plan_.m >= 2 * plan_.n;
     return plan_.m <= few_rows && !narrow && !prepared();
   }
   /// Whether the rows of a are packed once for all tasks. If the rows are packed and this function returns false, each
@@ -295,7 +295,7 @@ class Tiles {
   void fill(const Arrays& arrays, const BlockTask& piece) const {
     // The larger operand stays in the second-level cache. In a task by columns, this is the panels. In any other task,
     // this is some bands.
-    const std::int64_t step = many_registers || by_columns() ? 1 : bands_together;
+    const std::int64_t step = large_caches || by_columns() ? 1 : bands_together;
     for (std::int64_t some = piece.first_band; some < piece.end_band; some += step)
       for (std::int64_t p = 0; p < piece.panels; ++p)
         for (std::int64_t band = some; band < std::min(piece.end_band, some + step); ++band)

@@ -33,6 +33,8 @@ inline __m128i multiplied(__m128i a, __m128i b) {
 inline Lanes product(const Lanes& a, const Lanes& b) {
 #if defined(__SSE2__)
   return Lanes(multiplied(static_cast<Lanes::register_type>(a), static_cast<Lanes::register_type>(b)));
+#elif defined(__aarch64__)
+  return vmull_u32(vmovn_u64(a), vmovn_u64(b));
 #else
   const Lanes low(0xFFFFFFFFu);
   return (a & low) * (b & low);
