@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds one program without shared libraries, and packs it with its models, so that it runs on every Linux:
-#   xtape-VERSION-linux-PROCESSOR.tar.xz   bin/xtape, and in share: models, licences, manual page, completion of shells
+#   xtape-VERSION-linux-PROCESSOR.tar.xz   bin/xtape, scripts/demo.sh, and in share: models, licences, manual page, completion of shells
 # With --try, also unpacks it in a folder with nothing but busybox, and uses it there (as root, by chroot).
 #
 # usage: bash packaging/static.sh OUT [--try]
@@ -12,7 +12,7 @@ work=build-static
 . packaging/sentencepiece.sh
 [ -e $work/build.ninja ] || bash scripts/configure.sh $work -Dtests=false -Dmpi=disabled -Dc=disabled -Dprefer_static=true \
   -Dcpp_link_args=-static -Dprefix=/usr --pkg-config-path="$sentencepiece"
-bash scripts/build.sh $work src/cli/xtape
+bash scripts/build.sh $work src/cli/xtape examples/data/number_words
 
 version=$(sed -n "s/^project.* version: '\([^']*\)'.*/\1/p" meson.build)
 name=xtape-$version-linux-$(uname -m)
@@ -21,6 +21,9 @@ rm -rf "$root"
 mkdir -p "$root/bin" "$root/share/xtape" "$root/share/doc/xtape/libraries"
 strip -o "$root/bin/xtape" $work/src/cli/xtape
 cp -r models "$root/share/xtape/models"
+mkdir "$root/scripts"
+cp scripts/demo.sh "$root/scripts"
+strip -o "$root/share/xtape/number_words" $work/examples/data/number_words
 while read -r shell file; do
   mkdir -p "$(dirname "$root/share/$file")"
   "$root/bin/xtape" completion "$shell" >"$root/share/$file"

@@ -1,30 +1,39 @@
 #!/bin/bash
 # Trains the Transformer of models/transformer.json to translate Portuguese number words into English, then translates
-# some held-out numbers. Builds only the program and the one that writes the data, for this processor, in build-demo, with
-# the options that compile fastest. The trained weights must have the SHA-256 in README.md. With --write-hash, writes
-# the one that it finds there, after a change of the results.
+# some held-out numbers. In the archive of packaging/static.sh, uses the program there. Else builds only the program and the
+# one that writes the data, for this processor, in build-demo, with the options that compile fastest. The trained weights
+# must have the SHA-256 in README.md. With --write-hash, writes the one that it finds there, after a change of the results.
+# Busybox's shell runs this script too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-say() { printf '\n%s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
+begin=$(date +%s)
+passed() { printf '%d:%02d' $((($(date +%s) - begin) / 60)) $((($(date +%s) - begin) % 60)); }
+say() { printf '\n%s (%s)\n' "$*" "$(passed)"; }
 
-say "1 of 3: building"
-bash scripts/setup.sh --program
-# A few large units compile each header a few times only, without a precompiled one.
-bash scripts/configure.sh build-demo -Dtests=false -Dnative=true -Dmpi=disabled -Donnx=disabled -Doptimization=g \
-  -Dunity_size=64 -Db_pch=false -Dwarning_level=0 -Dwerror=false
-bash scripts/build.sh build-demo src/cli/xtape examples/data/number_words
+if [ -x bin/xtape ]; then
+  say "1 of 3: using $PWD/bin/xtape"
+  folder=. programs=bin words=share/xtape/number_words readme=share/doc/xtape/README.md
+else
+  say "1 of 3: building"
+  bash scripts/setup.sh --program
+  # A few large units compile each header a few times only, without a precompiled one.
+  bash scripts/configure.sh build-demo -Dtests=false -Dnative=true -Dmpi=disabled -Donnx=disabled -Doptimization=g \
+    -Dunity_size=64 -Db_pch=false -Dwarning_level=0 -Dwerror=false
+  bash scripts/build.sh build-demo src/cli/xtape examples/data/number_words
+  folder=build-demo programs=build-demo/src/cli words=build-demo/examples/data/number_words readme=README.md
+fi
+xtape=$programs/xtape
+run=$folder/numbers
+data=$folder/number-words
 
-xtape=build-demo/src/cli/xtape
-run=build-demo/numbers
-data=build-demo/number-words
 say "2 of 3: training"
 rm -rf "$run"
-build-demo/examples/data/number_words "$data"
+"$words" "$data"
 "$xtape" train number_words --set data.folder="$data" --set steps=400 --set evaluate_every=200 --out "$run"
 
 found=$(sha256sum <"$run"/checkpoints/00000400/weights.safetensors | cut -d ' ' -f 1)
-[ "${1:-}" != --write-hash ] || sed -i -E "s/[0-9a-f]{64}/$found/" README.md
-expected=$(grep -oE '[0-9a-f]{64}' README.md)
+[ "${1:-}" != --write-hash ] || sed -i -E "s/[0-9a-f]{64}/$found/" "$readme"
+expected=$(grep -oE '[0-9a-f]{64}' "$readme")
 printf 'SHA-256 of the weights: %s\n              expected: %s\n' "$found" "$expected"
 if [ "$found" != "$expected" ]; then
   echo "They differ: docs/explanation/bits.md says which processors compute the same bits, and this one is"
@@ -33,7 +42,7 @@ fi
 
 say "3 of 3: translating numbers that the training has not seen"
 show() { # show SOURCE REFERENCE
-  printf '  %s\n  -> %s\n' "$1" "$("$xtape" translate "$run" <<<"$1")"
+  printf '  %s\n  -> %s\n' "$1" "$(echo "$1" | "$xtape" translate "$run")"
   [ $# -eq 1 ] || printf '     %s\n' "(right: $2)"
 }
 show "setecentos e trinta e oito" "seven hundred and thirty-eight"
@@ -43,8 +52,8 @@ show "trezentos e vinte e nove mil duzentos e vinte e três" "three hundred and 
 
 cat <<END
 
-Done in $((SECONDS / 60)):$(printf %02d $((SECONDS % 60))). To try next:
-  export PATH=$PWD/build-demo/src/cli:\$PATH
+Done in $(passed). To try next:
+  export PATH=$PWD/$programs:\$PATH
   cd $PWD
   xtape translate $run   # numbers of your own, in Portuguese words
   xtape attention $run --source "três mil e sessenta"   # draws attention.svg

@@ -139,8 +139,8 @@ def suggested(root):
     """What the demo prints at its end: commands to try next, which run beside the demo's run."""
     text = (root / DEMO).read_text()
     commands = re.findall(r"^  ((?:export|cd|xtape) .*)$", text.split("<<END\n")[1].replace("\\$", "$"), re.M)
-    variables = re.findall(r"^(?:run|data)=.*$", text, re.M)
-    return Snippet(DEMO, text[: text.index("<<END")].count("\n") + 1, "sh", "\n".join(variables + commands),
+    variables = re.findall(r"^  (folder=build-demo .*)$|^((?:run|data)=.*)$", text, re.M)
+    return Snippet(DEMO, text[: text.index("<<END")].count("\n") + 1, "sh", "\n".join(["".join(each) for each in variables] + commands),
                    {"needs": "numbers"})
 
 
