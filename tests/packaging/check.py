@@ -2,7 +2,7 @@
 """What packages say about the project, checked against the project: versions, dependencies, lists of files, scripts, symbols.
 
 usage: check.py SOURCE_ROOT BUILD_ROOT"""
-import base64, fnmatch, hashlib, json, re, shutil, subprocess, sys, tempfile, zipfile
+import base64, collections, fnmatch, hashlib, json, re, shutil, subprocess, sys, tempfile, zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -209,6 +209,26 @@ def wheel():
           and f"glibc {number}" in (source / "docs/how_to/installing.md").read_text())
 
 
-for check in (versions, debian, recipes, files, scripts, wheel):
+def one_file():
+    with tempfile.TemporaryDirectory() as place:
+        made = subprocess.run([sys.executable, packaging / "one_file.py", build, place], capture_output=True, text=True)
+        holds("one_file.py writes the core", made.returncode == 0, made.stdout + made.stderr)
+        if made.returncode != 0:
+            return
+        text = Path(place, "xtape-core.cpp").read_text()
+        included = subprocess.check_output(["g++", "-std=c++20", "-M", Path(place, "xtape-core.cpp")], text=True)
+    begins = "|".join(begin for begins, *_ in LIBRARIES.values() for begin in begins.split())
+    needed = re.findall(rf"/usr/include/(?:{begins})\S*|{re.escape(str(source.resolve()))}/\S+", included)
+    holds("which needs no library", "xtape-core.hpp" in included and not needed, str(needed))
+    parts = re.split(r"^// (\S+\.cpp)\n", text, flags=re.M)
+    holds("each source is in it once", len(set(parts[1::2])) == len(parts[1::2]) > 200, str(len(parts)))
+    # In one unit, what two sources define in unnamed namespaces would clash.
+    begins = collections.Counter(line for part in parts[2::2] for line in set(re.findall(
+        r"^(?! )(?:[\w:<>, *&\[\]]+ [\w*&]+\(.*\) (?:const )?\{|struct \w+ \{|class \w+ \{|using \w+ = .*;|constexpr .* \w+ = .*;)$", part, re.M)))
+    twice = [line for line, count in begins.items() if count > 1]
+    holds("no two define the same", not twice and len(begins) > 1000, f"{len(begins)} {twice}")
+
+
+for check in (versions, debian, recipes, files, scripts, wheel, one_file):
     check()
 sys.exit(report())
