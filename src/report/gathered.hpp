@@ -54,6 +54,7 @@ Json graph_of(const RecordedPlay& play, const NamedVars& named, Strings& strings
 /// A plan by columns. `seconds` are measured times of its steps, summed over `plays`.
 Json plan_of(const Plan& plan, std::size_t limit, Strings& strings, Sites& sites,
              const std::vector<double>& seconds = {}, std::int64_t plays = 0);
+/// At most 10 points of the memory curve, evenly spaced: bytes, seconds, steps that run again.
 Json curve_of(const RecordedPlay& play);
 Json values_of(const RecordedPlay& play, Strings& strings);
 Json errors_of(const RecordedPlay& play, Strings& strings);

@@ -145,7 +145,7 @@ Json Sites::files() const {
 
 Json graph_of(const RecordedPlay& play, const NamedVars& named, Strings& strings, Sites& sites) {
   const Tape& tape = play.tape;
-  Json op = Json::array(), name = op, site = op, types = op, inputs = op, note = op, fused = op, kinds = Json::object();
+  Json op = Json::array(), name = op, site = op, types = op, inputs = op, note = op, kinds = Json::object();
   Json bodies = Json::object();
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
@@ -159,7 +159,6 @@ Json graph_of(const RecordedPlay& play, const NamedVars& named, Strings& strings
     for (const ValueId& input : node.inputs) from.insert(from.end(), {input.node, input.output});
     types.push_back(of_node);
     inputs.push_back(from);
-    if (node.fused) fused.push_back(i);
     std::string body;
     if (node.body) add_body(*node.body, "", body);
     if (node.body) bodies[std::to_string(i)] = body;
@@ -177,7 +176,6 @@ Json graph_of(const RecordedPlay& play, const NamedVars& named, Strings& strings
           {"types", types},
           {"inputs", inputs},
           {"note", note},
-          {"fused", fused},
           {"kinds", kinds},
           {"bodies", bodies},
           {"outputs", outputs},

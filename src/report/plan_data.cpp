@@ -46,7 +46,6 @@ Json plan_of(const Plan& plan, std::size_t limit, Strings& strings, Sites& sites
   return {{"limit", limit},
           {"peak", plan.peak_bytes()},
           {"arena", plan.arena_bytes},
-          {"scratch", plan.scratch_bytes},
           {"parts",
            {{"arena", plan.arena_bytes},
             {"parameters", plan.parameter_bytes},
@@ -61,7 +60,7 @@ Json plan_of(const Plan& plan, std::size_t limit, Strings& strings, Sites& sites
 }
 
 Json curve_of(const RecordedPlay& play) {
-  constexpr std::size_t most = 200;
+  constexpr std::size_t most = 10;
   const std::vector<MemoryPoint> points = memory_curve(play.tape, play.outputs, play.options);
   Json curve = Json::array();
   const std::size_t count = std::min(most, points.size());

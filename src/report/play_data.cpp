@@ -65,16 +65,9 @@ Json values_of(const RecordedPlay& play, Strings& strings) {
 Json errors_of(const RecordedPlay& play, Strings& strings) {
   Json errors = Json::array();
   for (const NodeError& error : shadow(play))
-    errors.push_back(Json::array({strings.of(error.node), short_number(error.total), short_number(error.made),
-                                  short_number(error.added()), error.flipped, error.overflows}));
+    errors.push_back(Json::array({strings.of(error.node), short_number(error.total), short_number(error.added())}));
   return errors;
 }
-
-namespace {
-Json json_of(const Range& range) {
-  return to_string(range);
-}
-}  // namespace
 
 Json failure_of(const Capsule& capsule) {
   const Failure& failure = capsule.failure;
@@ -83,7 +76,7 @@ Json failure_of(const Capsule& capsule) {
     causes.push_back({{"node", cause.node},
                       {"type", cause.type},
                       {"site", cause.site},
-                      {"range", json_of(cause.range)},
+                      {"range", to_string(cause.range)},
                       {"element", cause.element},
                       {"number", cause.number},
                       {"steps", cause.time_steps},
@@ -91,13 +84,19 @@ Json failure_of(const Capsule& capsule) {
   Json operands = Json::array();
   for (const auto& [name, var] : capsule.operands)
     operands.push_back({{"name", name}, {"type", to_string(var.type())}, {"of", picture_of(var.node().storage)}});
-  return {{"text", to_string(failure)}, {"what", failure.what},
-          {"error", failure.error},     {"call", failure.call},
-          {"node", failure.node},       {"type", failure.type},
-          {"site", failure.site},       {"backward", failure.backward},
-          {"element", failure.element}, {"range", json_of(failure.range)},
-          {"causes", causes},           {"operands", operands},
-          {"version", capsule.version}, {"set", capsule.instruction_set}};
+  return {{"text", to_string(failure)},
+          {"what", failure.what},
+          {"error", failure.error},
+          {"node", failure.node},
+          {"type", failure.type},
+          {"site", failure.site},
+          {"backward", failure.backward},
+          {"element", failure.element},
+          {"range", to_string(failure.range)},
+          {"causes", causes},
+          {"operands", operands},
+          {"version", capsule.version},
+          {"set", capsule.instruction_set}};
 }
 
 Json attention_of(const std::string& name, const Attention& attention) {

@@ -37,7 +37,6 @@ export class Play {
       ({ text: text(place), path: text(path), file: text(file), owner: text(owner), line }));
     this.files = raw.files.map(file => ({ name: text(file.name), lines: file.text.split("\n") }));
     this.kind = this.op.map(op => graph.kinds[op]);
-    this.fused = new Set(graph.fused);
     this.outputs = new Map();
     graph.outputs.forEach(([node, , name], i) => this.outputs.set(node, name || `result ${i}`));
     this.readers = this.op.map(() => []);
@@ -56,8 +55,8 @@ export class Play {
   }
 
   readErrors(text) {
-    this.errors = (this.errors ?? []).map(([label, total, made, added, flipped, overflows]) =>
-      ({ label: text(label), node: numberOf(text(label)), total, made, added, flipped, overflows }));
+    this.errors = (this.errors ?? []).map(([label, total, added]) =>
+      ({ node: numberOf(text(label)), total, added }));
     this.errorOf = new Map(this.errors.map(error => [error.node, error]));
   }
 

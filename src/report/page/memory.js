@@ -66,9 +66,8 @@ export class MemoryView {
       this.play.plans.length > 1 ? this.planTable() : "");
   }
   curveTable() {
-    const { curve } = this.play, base = curve[0][1], few = Math.min(10, curve.length);
-    const rows = Array.from({ length: few }, (_, i) => curve[Math.round(i * (curve.length - 1) / Math.max(1, few - 1))])
-      .map(([bytes, seconds, again]) => [bytesText(bytes), "+" + percent(seconds / base - 1), again]);
+    const { curve } = this.play, base = curve[0][1];
+    const rows = curve.map(([bytes, seconds, again]) => [bytesText(bytes), "+" + percent(seconds / base - 1), again]);
     return el("div", {}, el("h2", {}, "Plans that need less memory"),
         table(["memory|n", "time|n", "steps again|n"], rows));
   }

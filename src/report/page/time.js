@@ -20,17 +20,11 @@ export class TimeView {
     this.use();
     this.stage = new Stage(this.place, {
       label: "Flame graph of the time of steps. The same numbers are in the tables below.", moves: "x", scrolls: true,
-      bounds: () => ({ x: 0, y: 0, width: this.plan.total, height: 0 }),
+      bounds: stage => ({ x: 0, y: 0, width: this.plan.total, height: stage.height }),
       draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage),
           tip: flame => this.tipOf(flame),
       click: flame => this.clicked(flame),
     });
-    this.stage.ky = 1;
-    this.stage.fit = () => {
-      Object.assign(this.stage, { x: 0, y: 0, ky: 1, kx: this.stage.width / this.plan.total, fitted: true });
-      this.stage.request();
-    };
-    this.stage.fit();
     this.showTables();
   }
 

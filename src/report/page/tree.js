@@ -150,15 +150,14 @@ export class Tree {
     if (box.members) for (const member of box.members) this.represent(member, item);
   }
 
-  /// The edges between visible items: { from, to, node, count }, each pair once.
+  /// The edges between visible items: { from, to, node }, each pair once.
   edges() {
     const { play, itemOf, owner } = this, found = new Map();
     const add = (node, reader) => {
       const from = itemOf[owner ? owner[node] : node], to = itemOf[owner ? owner[reader] : reader];
       if (!from || !to || from === to) return;
-      const key = from.id * this.made + to.id, edge = found.get(key);
-      if (edge) ++edge.count;
-      else found.set(key, { from, to, node, count: 1 });
+      const key = from.id * this.made + to.id;
+      if (!found.has(key)) found.set(key, { from, to, node });
     };
     for (let reader = 0; reader < play.count; ++reader) {
       const inputs = play.inputs[reader];
