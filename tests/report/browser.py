@@ -59,6 +59,10 @@ class Browser:
         while not self.value(expression):
             time.sleep(0.01)
 
+    def major(self):
+        """The name and the main number of the version of the browser."""
+        return self.call("Browser.getVersion")["product"].split(".")[0]
+
     def sized(self, width, height, theme="light"):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
