@@ -55,6 +55,10 @@ class Predictor {
   /// After an error, no row has advanced.
   const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts = {});
 
+  /// Advances the rows as `step` does, but computes only what later steps need, without a result: for the parts of a
+  /// prompt whose predictions are not wanted. Throws as `step` does.
+  void read(const ArrayView& tokens, const std::vector<std::int64_t>& counts = {});
+
   /// Reorders, repeats and drops rows. Row i continues from the current state of row rows[i]. Throws Error if `rows` is
   /// empty or an index is out of range.
   void select(const std::vector<std::int32_t>& rows);

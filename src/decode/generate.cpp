@@ -115,8 +115,10 @@ class Continuation {
   }
 
   /// Reads up to `columns` tokens of every row, starting at its token `first`, in a piece of `width` positions.
+  /// Computes logits only if a row ends.
   void read(std::int64_t first, std::int64_t width, std::int64_t columns) {
     make_piece(width);
+    bool ends = false;
     for (std::int64_t i = 0; i < count(); ++i) {
       const Row& from = row(i);
       const std::int64_t here = std::clamp<std::int64_t>(lengths_[i] - first, 0, columns);
@@ -124,12 +126,17 @@ class Continuation {
       std::fill(to, to + width, std::int64_t{0});
       if (here > 0) std::copy_n(from.all.begin() + static_cast<std::ptrdiff_t>(from.from) + first, here, to);
       counts_[i] = here;
+      ends = ends || ends_in_piece(i, first);
     }
+    if (!ends) return predictor_.read(piece_, counts_);
     const ArrayView& logits = step();
-    for (std::int64_t i = 0; i < count(); ++i) {
-      const std::int64_t here = counts_[i];
-      if (here > 0 && first + here == lengths_[i]) choose(i, logits, here - 1);
-    }
+    for (std::int64_t i = 0; i < count(); ++i)
+      if (ends_in_piece(i, first)) choose(i, logits, counts_[i] - 1);
+  }
+
+  /// Whether the piece that begins at token `first` has the last token of the row.
+  bool ends_in_piece(std::int64_t place, std::int64_t first) const {
+    return counts_[place] > 0 && first + counts_[place] == lengths_[place];
   }
 
   /// Reads the last token of every row.

@@ -99,7 +99,11 @@ void Predictor::reserve(std::int64_t places) {
   data_->make_room(places);
 }
 const ArrayView& Predictor::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {
-  return data_->step(tokens, counts);
+  const auto& known = data_->advance(tokens, counts, true);
+  return data_->result = known.player.view(known.results[0].value);
+}
+void Predictor::read(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {
+  data_->advance(tokens, counts, false);
 }
 void Predictor::select(const std::vector<std::int32_t>& rows) {
   data_->select(rows);

@@ -32,7 +32,9 @@ struct Predictor::Data {
   Data(const Model& given_model, const std::string& given_function, const PredictorOptions& given_options);
 
   void begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t repeat);
-  const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts);
+  /// Plays the next tokens, and returns the function that it played. Its first result is that of the step, if `wanted`.
+  const decode::StepPlayers::Function& advance(const ArrayView& tokens, const std::vector<std::int64_t>& counts,
+                                               bool wanted);
   void select(const std::vector<std::int32_t>& rows);
 
   std::string whose() const { return "function '" + function + "' of model '" + model->name() + "'"; }
@@ -44,8 +46,8 @@ struct Predictor::Data {
                                     std::int64_t places);
   decode::FixedPlayers::Function& fixed_player(std::int64_t count);
   void store_boundary(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
-  decode::StepPlayers::Function& step_player(std::int64_t tokens);
-  decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens);
+  decode::StepPlayers::Function& step_player(std::int64_t tokens, bool wanted);
+  decode::StepPlayers::Recording record_step(std::int64_t count, std::int64_t tokens, bool wanted);
   void share_result(decode::StepPlayers::Function& known);
   void hold_states(const decode::Recording& recording);
   void make_room(std::int64_t places);

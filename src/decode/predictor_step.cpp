@@ -21,16 +21,17 @@ void Predictor::Data::hold_states(const Recording& recording) {
   }
 }
 
-StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens) {
+StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens, bool wanted) {
   const auto count = std::ssize(past);
   static const std::string room = "room of caches";  // no size in a definition can have this name
   step_key.sizes.set(rows_size, count);
   step_key.sizes.set(tokens_size, tokens);
   step_key.sizes.set(room, capacity);
+  step_key.transformation = wanted ? "step" : "read";
   const std::int64_t before = step_players.planned();
   StepPlayers::Function& known =
-      *step_players.of(step_key, [&](const FunctionKey&) { return record_step(count, tokens); });
-  if (step_players.planned() > before) share_result(known);
+      *step_players.of(step_key, [&](const FunctionKey&) { return record_step(count, tokens, wanted); });
+  if (step_players.planned() > before && !known.results.empty()) share_result(known);
   return known;
 }
 
@@ -42,7 +43,7 @@ void Predictor::Data::share_result(StepPlayers::Function& known) {
   known.player.move_outputs({var}, {result_memory.first(var.shape())});
 }
 
-StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int64_t tokens) {
+StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int64_t tokens, bool wanted) {
   Recording recording = record(fixed_sizes, count, tokens, capacity);
   hold_states(recording);
   if (!recording.fixed.empty()) {
@@ -62,7 +63,9 @@ StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int
   if (!recording.past.empty()) inputs.feeds.emplace_back(recording.past, inputs.past);
   std::vector<Carry> carries = recording.tape.states();
   for (std::size_t i = 0; i < states.size(); ++i) carries[i].memory = states[i].array();
-  return {recording.tape, {}, {{"result", recording.result}}, inputs, carries};
+  NamedVars results;
+  if (wanted || carries.empty()) results.add("result", recording.result);  // a player needs something to compute
+  return {recording.tape, {}, results, inputs, carries};
 }
 
 void Predictor::Data::make_room(std::int64_t places) {
@@ -75,7 +78,8 @@ void Predictor::Data::make_room(std::int64_t places) {
   for (CacheState& state : states) memory_moved(state.grow(past, capacity));
 }
 
-const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {
+const StepPlayers::Function& Predictor::Data::advance(const ArrayView& tokens, const std::vector<std::int64_t>& counts,
+                                                      bool wanted) {
   if (past.empty()) throw Error("a step needs a batch: call begin first");
   const auto count = std::ssize(past);
   if (tokens.dtype() != Dtype::int64 || tokens.shape().size() != 2 || tokens.shape()[0] != count ||
@@ -95,13 +99,12 @@ const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vecto
     next_past[i] += more;
   }
   make_room(*std::ranges::max_element(next_past));
-  StepPlayers::Function& known = step_player(columns);
+  StepPlayers::Function& known = step_player(columns, wanted);
   tokens.copy_to(known.notes.tokens.data());
   std::copy(past.begin(), past.end(), known.notes.past.as<std::int64_t>());
   known.player.play(known.notes.feeds, 0);
-  result = known.player.view(known.results[0].value);
   past.swap(next_past);
-  return result;
+  return known;
 }
 
 }  // namespace xtape

@@ -2,12 +2,21 @@
 
 #include "allocations.hpp"
 #include "needs.hpp"
+#include "same_bits.hpp"
 #include "small_models.hpp"
 #include "whole.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/train.hpp"
 
 using namespace xtape;
+
+namespace {
+std::string with(std::string text, const std::string& old, const std::string& fresh) {
+  const std::size_t at = text.find(old);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, old.size(), fresh);
+}
+}  // namespace
 
 TEST_CASE("generation is the same with caches and without, whatever the context") {
   Model model = small::made(small::decoder);
@@ -43,6 +52,44 @@ TEST_CASE("a prompt longer than a piece, or than the context, is read in pieces"
   const Tokens cut = generate(model, prompt, options);
   CHECK(whole::generate(model, prompt, options) == cut);
   CHECK(generate(model, Tokens(prompt.end() - 150, prompt.end()), options) == cut);
+}
+
+TEST_CASE("what a predictor reads without a result is what a step reads, bit for bit") {
+  const std::string no_states = with(with(small::decoder, "layers(x, x, causal_mask(tokens))", "2 * x"),
+                                     R"("layers": {"block": "attention", "repeat": 2},)", "");
+  for (const std::string& definition : {small::decoder, no_states}) {
+    const Model model = small::made(definition, {}, Dtype::float32);
+    Predictor reads(model), steps(model);
+    reads.begin(2);
+    steps.begin(2);
+    for (const small::Rows& piece : {small::Rows{{3, 1, 4, 1, 5}, {2, 7, 1, 0, 0}}, small::Rows{{9, 2}, {8, 1}}}) {
+      const bool padded = piece[0].size() == 5;
+      const std::vector<std::int64_t> counts = padded ? std::vector<std::int64_t>{5, 3} : std::vector<std::int64_t>{};
+      reads.read(small::array_of(piece), counts);
+      steps.step(small::array_of(piece), counts);
+      CHECK(reads.past() == steps.past());
+    }
+    CHECK(same_bits(reads.step(small::array_of({{6}, {5}})), steps.step(small::array_of({{6}, {5}}))));
+    CHECK_THROWS_AS(reads.read(small::array_of({{6}})), ShapeError);
+    CHECK_THROWS_WITH_AS(reads.read(small::array_of({{6}, {5}}), {1, 2}), "row 1 cannot read 2 of 1 tokens", Error);
+  }
+}
+
+TEST_CASE("pieces of a prompt in which no row ends compute no logits") {
+  // only the logits need `few`, which has no row for token 12
+  const std::string definition = with(with(small::decoder, "'btd,vd->btv', x,", "'btd,vd->btv', x + few(tokens),"),
+                                      R"("here": {)", R"("few": {"block": "table", "rows": "12"}, "here": {)");
+  Model model = small::made(definition, {{"places", "400"}});
+  GenerateOptions options;
+  options.tokens = 1;
+  options.context = 400;
+  Tokens prompt(300, 1);
+  prompt[255] = 12;
+  CHECK(generate_batch(model, {prompt, Tokens(299, 2)}, options).size() == 2);
+  CHECK(generate(model, prompt, options).size() == 1);
+  CHECK_THROWS_AS(generate_batch(model, {prompt, Tokens(200, 2)}, options), Error);
+  prompt[256] = 12;
+  CHECK_THROWS_AS(generate(model, prompt, options), Error);
 }
 
 TEST_CASE("a predictor's players serve the next generation") {
