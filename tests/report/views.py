@@ -141,6 +141,19 @@ def check_tabs(chromium):
         holds(f"the view {view} of {page} has no error", not chromium.value("document.documentElement.dataset.errors"))
 
 
+def check_print(chromium):
+    """A page is printed in light colours, its pictures too."""
+    drawn = 'document.querySelector("#view .stage canvas").toDataURL()'
+    chromium.sized(1000, 900, "dark")
+    chromium.opened("run.html")
+    printed = chromium.value(f"(() => {{ dispatchEvent(new Event('beforeprint')); const url = {drawn}; dispatchEvent(new Event('afterprint')); return url; }})()")
+    chromium.frames()
+    dark = chromium.value(drawn)
+    chromium.sized(1000, 900)
+    chromium.frames()
+    holds("a picture is printed in light colours", printed == chromium.value(drawn) != dark)
+
+
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     check_threads(slices())
@@ -151,6 +164,7 @@ with tempfile.TemporaryDirectory() as work:
             check_compared(chromium)
             check_sliders(chromium)
             check_tabs(chromium)
+            check_print(chromium)
     else:
         skips("it needs Chromium")
 sys.exit(report())

@@ -143,6 +143,7 @@ async function start() {
   addEventListener("beforeprint", () => {
     before = document.documentElement.dataset.theme;
     useTheme("light");
+    redrawAll(true);
   });
   addEventListener("afterprint", () => useTheme(before));
   if (typeof DecompressionStream === "undefined") throw new Error("it needs a browser of 2023 or later");

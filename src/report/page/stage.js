@@ -31,8 +31,12 @@ export function shade(value) {
 export const shadeText = value => `rgb(${shade(value).join(" ")})`;
 
 const stages = new Set();
-export function redrawAll() {
-  for (const stage of stages) stage.canvas.isConnected ? stage.request() : stages.delete(stage);
+/// Draws all pictures in the next frame, or now: before a page is printed there is no frame.
+export function redrawAll(now = false) {
+  for (const stage of stages)
+    if (!stage.canvas.isConnected) stages.delete(stage);
+    else if (now) stage.draw();
+    else stage.request();
 }
 
 export class Stage {
