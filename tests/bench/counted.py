@@ -17,9 +17,9 @@ PRODUCTS = {
     "float64, contiguous columns": ("float64", "mk,kn->mn"),
     "bfloat16 weights": ("bfloat16", "mk,nk->mn"),
     "int8 weights": ("int8", "mk,nk->mn"),
-    "Q8_0 weights": ("q8_0", "mk,nk->mn"),
-    "Q8_0 weights, precision int8": ("q8_0", "mk,nk->mn", "int8"),
-    "Q4_K weights, precision int8": ("q4_k", "mk,nk->mn", "int8"),
+    "Q8_0 weights": ("Q8_0", "mk,nk->mn"),
+    "Q8_0 weights, precision int8": ("Q8_0", "mk,nk->mn", "int8"),
+    "Q4_K weights, precision int8": ("Q4_K", "mk,nk->mn", "int8"),
 }
 
 
