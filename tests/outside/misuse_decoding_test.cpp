@@ -98,6 +98,16 @@ std::vector<Row> rows_of_decoding(World& w) {
        [&w] {
          w.begun().step(w.tokens, {1, 4});
        }},
+      {"Predictor::read", "moved", gone, [=, &w] { moved()->read(w.tokens); }},
+      {"Predictor::read", "before a batch", "call begin first", [&w] { Predictor(w.model).read(w.tokens); }},
+      {"Predictor::read", "another type", "must be int64 [2, t]", [&w] { w.begun().read(w.three); }},
+      {"Predictor::read", "null", "a view without memory", [&w] { w.begun().read(w.null_tokens); }},
+      {"Predictor::read", "empty", "must be int64 [2, t]", [&w] { w.begun().read(ArrayView()); }},
+      {"Predictor::read", "wrong counts", "counts must have one number", [&w] { w.begun().read(w.tokens, {1}); }},
+      {"Predictor::read", "counts out of range", "cannot read 4 of 3 tokens",
+       [&w] {
+         w.begun().read(w.tokens, {1, 4});
+       }},
       {"Predictor::select", "moved", gone, [=] { moved()->select({0}); }},
       {"Predictor::select", "no rows", "at least one row", [&w] { w.begun().select({}); }},
       {"Predictor::select", "out of range", "row 2 cannot be selected",
