@@ -60,6 +60,8 @@ Done in $(passed). To try next:
   xtape show   # the models and recipes; xtape show transformer prints one
   xtape train shakespeare_char --set data.text=$data/training.tsv --set steps=100 --out runs/gpt   # a GPT
   xtape generate runs/gpt --prompt "cento e "
+END
+[ -x bin/xtape ] || cat <<END
 For ONNX files and several processes, bash scripts/test.sh installs what is missing and builds build/src/cli/xtape.
 docs/tutorials/own_gpt.md is for models of your own, docs/tutorials/regression.md for programs in C++.
 END
