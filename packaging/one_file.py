@@ -121,6 +121,8 @@ class Writer:
                 if condition[1] != "endif" and depth > 0:
                     self.seen.append(set())
             file = include and found(include[2], path.parent, include[1] == '"')
+            if include and not file and include[2].startswith(INSIDE):
+                sys.exit(f"{path} includes {include[2]}, which is not in /usr/include: bash scripts/setup.sh")
             if not file:
                 self.text.append(line if include else self.renamed(line, path, clash) if line.strip() != "#pragma once" else "")
             elif not any(file in seen for seen in self.seen) and file not in self.within:
@@ -132,6 +134,8 @@ class Writer:
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     build, out = sys.argv[1], Path(sys.argv[2])
     version = re.search(r" version: '([^']*)'", (ROOT / "meson.build").read_text())[1]
     files = list(dict.fromkeys(sources(build)))

@@ -10,7 +10,7 @@ begin=$(date +%s)
 passed() { printf '%d:%02d' $((($(date +%s) - begin) / 60)) $((($(date +%s) - begin) % 60)); }
 say() { printf '\n%s (%s)\n' "$*" "$(passed)"; }
 
-if [ -x bin/xtape ]; then
+if [ -x share/xtape/number_words ]; then
   say "1 of 3: using $PWD/bin/xtape"
   folder=. programs=bin words=share/xtape/number_words readme=share/doc/xtape/README.md
 else
@@ -61,7 +61,7 @@ Done in $(passed). To try next:
   xtape train shakespeare_char --set data.text=$data/training.tsv --set steps=100 --out runs/gpt   # a GPT
   xtape generate runs/gpt --prompt "cento e "
 END
-[ -x bin/xtape ] || cat <<END
+[ $folder = . ] || cat <<END
 For ONNX files and several processes, bash scripts/test.sh installs what is missing and builds build/src/cli/xtape.
 docs/tutorials/own_gpt.md is for models of your own, docs/tutorials/regression.md for programs in C++.
 END
