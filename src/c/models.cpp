@@ -6,7 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "xtape/hugging_face.hpp"
 #if defined(XTAPE_WITH_GGUF)
 #include "xtape/gguf.hpp"

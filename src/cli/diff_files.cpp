@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
-#include "base/threads/instruction_set.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
+#include "base/system/instruction_set.hpp"
 #include "cli/commands/diff.hpp"
 #include "cli/recorded.hpp"
 #include "tape/node_text.hpp"

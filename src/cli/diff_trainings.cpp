@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "cli/commands/diff.hpp"
 #include "tape/node_text.hpp"
 #include "tape/tape_json.hpp"

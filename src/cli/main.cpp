@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
-#include "base/threads/instruction_set.hpp"
-#include "base/threads/usable_cores.hpp"
+#include "base/system/instruction_set.hpp"
+#include "base/system/process_memory.hpp"
+#include "base/system/usable_cores.hpp"
 #include "cli/commands.hpp"
 #include "cli/lines.hpp"
 #include "player/plan/budget.hpp"

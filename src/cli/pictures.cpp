@@ -5,8 +5,8 @@
 #include <iostream>
 #include <unordered_map>
 
+#include "base/arrays/lengths.hpp"
 #include "base/arrays/visit.hpp"
-#include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
 #include "cli/play_of.hpp"
 #include "inspect/failing.hpp"

@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_options.hpp"
 #include "train/run/ledger.hpp"

@@ -2,9 +2,9 @@
 
 #include <charconv>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "cli/opened_model.hpp"
 #include "model/definition/checks.hpp"
 #include "train/run/checkpoint.hpp"

@@ -2,7 +2,7 @@
 /// ends the process without a message that says why.
 #include <string>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 #include "cli/commands.hpp"
 
 #if defined(__has_feature)

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "base/arrays/order.hpp"
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "kernels/table/kernels.hpp"
 
 namespace xtape::decode {

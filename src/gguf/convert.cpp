@@ -5,9 +5,9 @@
 #include <map>
 
 #include "base/arrays/elements.hpp"
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "gguf/family.hpp"
 #include "gguf/tokenizer.hpp"
 #include "gguf/write.hpp"

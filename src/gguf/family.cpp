@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "model/hugging_face/mapping.hpp"
 

@@ -5,8 +5,8 @@
 #include <deque>
 
 #include "base/arrays/elements.hpp"
-#include "base/files/folder_file.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/folder_file.hpp"
 #include "base/threads/threads.hpp"
 #include "gguf/family.hpp"
 #include "gguf/tokenizer.hpp"

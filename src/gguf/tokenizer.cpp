@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::gguf {

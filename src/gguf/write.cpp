@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/files/files.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
+#include "base/system/files.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape::gguf {

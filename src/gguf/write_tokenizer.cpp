@@ -1,9 +1,9 @@
 // Tokenizers of folders as metadata.
 #include <algorithm>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "gguf/tokenizer.hpp"
 #include "gguf/write.hpp"

@@ -4,8 +4,8 @@
 
 #include "base/arrays/elements.hpp"
 #include "base/arrays/visit.hpp"
-#include "base/files/encodings.hpp"
-#include "base/threads/instruction_set.hpp"
+#include "base/bytes/encodings.hpp"
+#include "base/system/instruction_set.hpp"
 #include "inspect/failing.hpp"
 #include "ops/recording/op_helpers.hpp"
 #include "player/program/program.hpp"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <span>
 
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/process_memory.hpp"
 #include "inspect/failing.hpp"
 #include "xtape/op/op.hpp"
 

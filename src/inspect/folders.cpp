@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
-#include "base/threads/instruction_set.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
+#include "base/system/instruction_set.hpp"
 #include "inspect/failing.hpp"
 #include "tape/tape_json.hpp"
 #include "xtape/inspect.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/arrays/elements.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "inspect/failing.hpp"
 
 namespace xtape {

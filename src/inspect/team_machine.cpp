@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/system/team.hpp"
 #include "base/threads/activity.hpp"
-#include "base/threads/team.hpp"
 #include "base/threads/threads.hpp"
 #include "xtape/array.hpp"
 #include "xtape/team_profile.hpp"

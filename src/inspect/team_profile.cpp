@@ -9,8 +9,8 @@
 #include <ostream>
 #include <utility>
 
+#include "base/system/team.hpp"
 #include "base/threads/simulated_team.hpp"
-#include "base/threads/team.hpp"
 #include "inspect/cache_model.hpp"
 #include "xtape/player.hpp"
 

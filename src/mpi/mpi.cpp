@@ -17,7 +17,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 
 namespace xtape {
 

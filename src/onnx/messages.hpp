@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape::onnx {

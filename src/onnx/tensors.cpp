@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "base/arrays/safetensors_header.hpp"
-#include "base/files/files.hpp"
-#include "base/memory/process_memory.hpp"
+#include "base/system/files.hpp"
+#include "base/system/process_memory.hpp"
 #include "base/threads/threads.hpp"
 #include "onnx/messages.hpp"
 #include "onnx/wire.hpp"

@@ -2,8 +2,8 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "base/arrays/elements.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/files.hpp"
 #include "onnx/graph_recording.hpp"
 #include "onnx/wire.hpp"
 #include "onnx/writing.hpp"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <protozero/pbf_writer.hpp>
 
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 #include "onnx/writing.hpp"
 
 namespace xtape::onnx {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/messages/wording.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/random/named_draws.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/threads/usable_cores.hpp"
+#include "base/system/usable_cores.hpp"
 #include "xtape/communicator.hpp"
 
 namespace xtape::ranks {

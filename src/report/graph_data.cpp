@@ -9,8 +9,8 @@
 
 #include "base/arrays/order.hpp"
 #include "base/arrays/visit.hpp"
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "inspect/node_by_node.hpp"
 #include "report/gathered.hpp"
 #include "tape/node_text.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/arrays/visit.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "inspect/node_by_node.hpp"
 #include "report/gathered.hpp"
 #include "xtape/op/op.hpp"

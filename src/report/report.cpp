@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "base/files/durable.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
+#include "base/system/durable.hpp"
 #include "inspect/node_by_node.hpp"
 #include "report/gathered.hpp"
 #include "tape/node_text.hpp"

@@ -4,9 +4,9 @@
 #include <deque>
 #include <sstream>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "report/gathered.hpp"
 #include "train/run/metrics.hpp"
 #include "train/run/samples.hpp"

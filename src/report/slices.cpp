@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/arrays/visit.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "report/gathered.hpp"
 
 namespace xtape::report_data {

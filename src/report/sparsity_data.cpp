@@ -1,8 +1,8 @@
 // The sparsity of Jacobians and Hessians, and how many plays of tangents they need.
 #include <algorithm>
 
-#include "base/files/encodings.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
+#include "base/bytes/encodings.hpp"
 #include "report/gathered.hpp"
 #include "xtape/sparse.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "kernels/table/kernels.hpp"
 #include "svg/canvas.hpp"
 

@@ -2,8 +2,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "tape/tape_data.hpp"
 #include "tape/tape_json.hpp"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/xtensor.hpp"
 

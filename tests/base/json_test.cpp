@@ -10,10 +10,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "processor_time.hpp"
 #include "xtape/error.hpp"
 #include "xtape/xtensor.hpp"

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/memory/process_memory.hpp"
-#include "base/threads/usable_cores.hpp"
+#include "base/system/process_memory.hpp"
+#include "base/system/usable_cores.hpp"
 #include "needs.hpp"
 #include "xtape/array.hpp"
 

@@ -1,5 +1,5 @@
 // The machine and the control groups are files below a folder of the test.
-#include "base/threads/usable_cores.hpp"
+#include "base/system/usable_cores.hpp"
 
 #include <doctest/doctest.h>
 

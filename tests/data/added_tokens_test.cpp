@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/error.hpp"

@@ -1,4 +1,4 @@
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "data/texts/token_files.hpp"
 #include "data/tokenizers/word_counts.hpp"
 #include "source_root.hpp"

@@ -7,7 +7,7 @@
 
 #include "../train/run_files.hpp"
 #include "../train/tiny.hpp"
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "operations.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "xtape/half.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "dense_call.hpp"
 #include "dense_matrix.hpp"
 #include "lapack.hpp"

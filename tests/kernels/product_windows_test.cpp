@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "kernels/products/product.hpp"
 #include "matrices.hpp"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 #include "error_of.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"

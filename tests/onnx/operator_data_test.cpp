@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "base/arrays/visit.hpp"
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 #include "needs.hpp"
 #include "onnx/messages.hpp"
 #include "onnx/operators.hpp"

@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "source_root.hpp"
 #include "xtape/text.hpp"
 

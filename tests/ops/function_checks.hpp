@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "play.hpp"
 
 namespace xtape {

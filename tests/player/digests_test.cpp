@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "allocations.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

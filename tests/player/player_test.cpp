@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "allocations.hpp"
-#include "base/threads/usable_cores.hpp"
+#include "base/system/usable_cores.hpp"
 #include "needs.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "needs_instructions.hpp"
 #include "xtape/xtape.hpp"
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/files/encodings.hpp"
-#include "base/files/files.hpp"
+#include "base/bytes/encodings.hpp"
+#include "base/system/files.hpp"
 #include "report/gathered.hpp"
 #include "source_root.hpp"
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "cases.hpp"
 
 namespace {

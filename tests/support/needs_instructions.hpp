@@ -1,7 +1,7 @@
 /// Conditions of cases that need an instruction set.
 #pragma once
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "kernels/table/kernels.hpp"
 #include "needs.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/arrays/visit.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "blocks.hpp"
 #include "op_samples.hpp"
 #include "xtape/grad.hpp"

@@ -6,8 +6,8 @@
 #include <regex>
 #include <string>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "source_root.hpp"
 #include "svg/canvas.hpp"
 #include "xtape/text.hpp"

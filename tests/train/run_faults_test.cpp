@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "run_files.hpp"
 #include "tiny.hpp"
 #include "train/run/metrics.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/arrays/visit.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/process_memory.hpp"
 #include "base/system/system.hpp"
 
 namespace xtape {

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/arrays/safetensors_header.hpp"
-#include "base/files/files.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/files.hpp"
+#include "base/system/process_memory.hpp"
 #include "xtape/error.hpp"
 #include "xtape/npy.hpp"
 

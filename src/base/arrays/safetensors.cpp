@@ -5,11 +5,11 @@
 #include <mutex>
 #include <optional>
 
+#include "base/arrays/lengths.hpp"
 #include "base/arrays/safetensors_header.hpp"
-#include "base/files/encodings.hpp"
-#include "base/files/files.hpp"
-#include "base/files/folder_file.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/bytes/encodings.hpp"
+#include "base/system/files.hpp"
+#include "base/system/folder_file.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 #include "xtape/array.hpp"
 #include "xtape/safetensors.hpp"
 

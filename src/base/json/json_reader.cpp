@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "base/json/json_text.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/process_memory.hpp"
 
 namespace xtape {
 

@@ -17,8 +17,8 @@
 #include <fstream>
 #include <vector>
 
-#include "base/memory/lengths.hpp"
-#include "base/memory/process_memory.hpp"
+#include "base/arrays/lengths.hpp"
+#include "base/system/process_memory.hpp"
 
 namespace xtape {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/threads/team.hpp"
+#include "base/system/team.hpp"
 
 namespace xtape {
 

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <memory>
 
+#include "base/system/team.hpp"
 #include "base/threads/activity.hpp"
 #include "base/threads/simulated_team.hpp"
-#include "base/threads/team.hpp"
 
 namespace xtape {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "cli/pictures.hpp"
 #include "cli/run_options.hpp"
 #include "xtape/train.hpp"

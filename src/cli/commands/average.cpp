@@ -1,8 +1,8 @@
 /// xtape average: writes the mean of the weights of several checkpoints or runs.
 #include <iostream>
 
-#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "cli/commands.hpp"
 #include "cli/run_options.hpp"
 #include "train/run/checkpoint.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "cli/commands.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/run_options.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "cli/paths.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "base/files/durable.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "cli/paths.hpp"
 #include "cli/pictures.hpp"
 #include "train/run/metrics.hpp"

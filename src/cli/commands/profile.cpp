@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "cli/as_if_threads.hpp"
 #include "cli/play_of.hpp"
 #include "cli/run_options.hpp"

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "base/arrays/visit.hpp"
-#include "base/files/durable.hpp"
-#include "base/threads/instruction_set.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/instruction_set.hpp"
 #include "cli/commands.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"

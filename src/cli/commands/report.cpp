@@ -8,9 +8,9 @@
 #include <optional>
 #include <thread>
 
-#include "base/files/durable.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/process_memory.hpp"
 #include "cli/paths.hpp"
 #include "cli/play_of.hpp"
 #include "cli/recorded.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "cli/paths.hpp"
 #include "cli/pictures.hpp"
 #include "cli/play_of.hpp"

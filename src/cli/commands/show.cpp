@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/files.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_options.hpp"
 #include "tape/node_text.hpp"

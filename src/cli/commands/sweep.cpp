@@ -9,10 +9,10 @@
 #include <span>
 #include <sstream>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/pictures.hpp"
 #include "cli/run_options.hpp"

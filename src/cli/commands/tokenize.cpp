@@ -4,7 +4,7 @@
 #include <memory>
 #include <sstream>
 
-#include "base/files/folder_file.hpp"
+#include "base/system/folder_file.hpp"
 #include "cli/lines.hpp"
 #include "cli/run_options.hpp"
 #include "data/texts/long_text.hpp"

@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/json/json_text.hpp"
-#include "base/memory/lengths.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/progress.hpp"

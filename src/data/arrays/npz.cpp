@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "base/arrays/npy.hpp"
-#include "base/files/files.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/files.hpp"
+#include "base/system/process_memory.hpp"
 
 namespace xtape {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
+#include "base/system/process_memory.hpp"
 #include "data/arrays/npz.hpp"
 #include "data/tables/fields.hpp"
 #include "xtape/safetensors.hpp"

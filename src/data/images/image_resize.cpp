@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 #include "data/images/image_files.hpp"
 
 namespace xtape {

@@ -7,7 +7,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 #include "data/images/image_files.hpp"
 
 namespace xtape {

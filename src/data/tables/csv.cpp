@@ -4,8 +4,8 @@
 #include <limits>
 #include <set>
 
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/process_memory.hpp"
 #include "data/tables/fields.hpp"
 #include "data/tokenizers/utf8.hpp"
 

@@ -1,8 +1,8 @@
 // Converts texts to rows of tokens, labels and numbers, and to arrays.
 #include <algorithm>
 
-#include "base/memory/lengths.hpp"
-#include "base/memory/process_memory.hpp"
+#include "base/arrays/lengths.hpp"
+#include "base/system/process_memory.hpp"
 #include "data/tables/fields.hpp"
 #include "data/texts/texts.hpp"
 #include "data/tokenizers/utf8.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 #include "base/threads/threads.hpp"
 #include "data/texts/long_text.hpp"
 #include "data/texts/token_files.hpp"

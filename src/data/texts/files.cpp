@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/files/folder_file.hpp"
-#include "base/memory/process_memory.hpp"
+#include "base/system/folder_file.hpp"
+#include "base/system/process_memory.hpp"
 #include "base/system/system.hpp"
 #include "data/texts/texts.hpp"
 #include "data/tokenizers/utf8.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "base/messages/wording.hpp"
 #include "base/system/system.hpp"
 #include "data/texts/texts.hpp"

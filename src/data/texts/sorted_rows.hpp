@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "data/texts/texts.hpp"
 #include "xtape/text.hpp"
 

@@ -2,8 +2,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/arrays/lengths.hpp"
 #include "base/arrays/order.hpp"
-#include "base/memory/lengths.hpp"
 #include "data/tables/fields.hpp"
 #include "data/texts/texts.hpp"
 #include "xtape/text.hpp"

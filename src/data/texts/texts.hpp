@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

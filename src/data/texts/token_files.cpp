@@ -8,9 +8,9 @@
 
 #include "base/arrays/npy.hpp"
 #include "base/arrays/safetensors_header.hpp"
-#include "base/files/durable.hpp"
-#include "base/files/encodings.hpp"
-#include "base/memory/process_memory.hpp"
+#include "base/bytes/encodings.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/process_memory.hpp"
 #include "base/system/system.hpp"
 #include "data/texts/texts.hpp"
 #include "xtape/error.hpp"

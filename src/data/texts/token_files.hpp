@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {

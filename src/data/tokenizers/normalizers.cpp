@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "base/messages/wording.hpp"
 #include "data/tokenizers/published.hpp"
 #include "data/tokenizers/utf8.hpp"

@@ -8,9 +8,9 @@
 #include <optional>
 #include <set>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
 #include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/published.hpp"
 #include "data/tokenizers/utf8.hpp"

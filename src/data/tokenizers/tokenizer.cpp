@@ -1,10 +1,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
-#include "base/files/folder_file.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
+#include "base/system/folder_file.hpp"
 #include "data/arrays/npz.hpp"
 #include "data/tokenizers/added_tokens.hpp"
 #include "data/tokenizers/published.hpp"

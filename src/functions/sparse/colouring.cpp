@@ -4,7 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

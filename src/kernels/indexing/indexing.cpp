@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "kernels/table/kernel_form.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "kernels/products/tile_loops.hpp"
 
 namespace xtape {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "kernels/math/lanes.hpp"
 
 namespace xtape {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "kernels/linear_algebra/matrix_batches.hpp"
 #include "kernels/linear_algebra/matrix_product.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 
 #if defined(XTAPE_AMX)
 #include <immintrin.h>

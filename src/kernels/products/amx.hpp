@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 
 #if defined(__AVX512F__) && defined(__linux__)
 /// Marks functions that use the unit. Undefined where they cannot be compiled.

@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/products/byte_products.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/table/scratch.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "kernels/math/block_bytes.hpp"
 #include "kernels/products/gemm.hpp"
 

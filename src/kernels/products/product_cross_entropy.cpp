@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "kernels/math/lanes.hpp"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/math/lanes.hpp"
 

@@ -2,7 +2,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/math/lanes.hpp"
 #include "kernels/products/block_rows.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 
 namespace xtape {
 

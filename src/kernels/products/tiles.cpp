@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/products/gemm.hpp"
 #include "kernels/products/tile_operands.hpp"

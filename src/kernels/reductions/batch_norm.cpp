@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "kernels/math/lanes.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/elements/scalar.hpp"
 #include "kernels/table/kernel_form.hpp"

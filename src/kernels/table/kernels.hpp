@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "kernels/elements/copy.hpp"
 #include "kernels/elements/elementwise.hpp"
 #include "kernels/math/functions.hpp"

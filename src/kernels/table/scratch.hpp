@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 
 namespace xtape {
 

@@ -5,9 +5,9 @@
 #include <functional>
 #include <optional>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "model/definition/checks.hpp"
 #include "model/definition/definition_blocks.hpp"
 #include "model/hugging_face/mapping.hpp"

@@ -1,7 +1,7 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "model/definition/definition_blocks.hpp"
 #include "model/language/location.hpp"
 

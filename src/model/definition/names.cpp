@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "model/definition/definition.hpp"
 #include "model/models_directory.hpp"
 #include "xtape/model.hpp"

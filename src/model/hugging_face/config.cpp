@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"
 #include "model/hugging_face/mapping.hpp"

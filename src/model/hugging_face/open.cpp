@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"

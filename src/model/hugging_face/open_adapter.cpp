@@ -4,9 +4,9 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "base/system/system.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"

@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "model/hugging_face/mapping.hpp"
 
 namespace xtape::model {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/process_memory.hpp"
 #include "model/language/synonyms.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/ops.hpp"

@@ -4,8 +4,8 @@
 #include <set>
 #include <string_view>
 
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/process_memory.hpp"
 #include "model/language/location.hpp"
 #include "model/language/synonyms.hpp"
 #include "model/language/syntax.hpp"

@@ -3,8 +3,8 @@
 #include <type_traits>
 
 #include "base/arrays/elements.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/process_memory.hpp"
 #include "model/definition/checks.hpp"
 #include "model/language/interpreter.hpp"
 #include "model/language/visible_names.hpp"

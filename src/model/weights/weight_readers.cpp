@@ -2,7 +2,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "base/system/system.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/file_block.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "ops/convolution/windows.hpp"
 #include "tape/calls.hpp"
 #include "xtape/ops.hpp"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "player/plan/budget.hpp"
 
 namespace xtape {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 #include "base/system/system.hpp"
 #include "xtape/player.hpp"
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "kernels/table/kernels.hpp"
 #include "kernels/table/loop_kernel.hpp"
 #include "kernels/table/row_kernel.hpp"

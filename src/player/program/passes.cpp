@@ -1,7 +1,7 @@
 // Runs the passes in order.
 #include "player/program/passes.hpp"
 
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 #include "kernels/table/kernels.hpp"
 #include "tape/calls.hpp"
 

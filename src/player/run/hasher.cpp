@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "kernels/table/kernels.hpp"
 #include "player/plan/placement.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 
 namespace xtape {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 #include "player/run/traced_plan.hpp"
 
 namespace xtape {

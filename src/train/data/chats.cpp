@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
-#include "base/files/folder_file.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
+#include "base/system/folder_file.hpp"
 #include "data/tables/json_lines.hpp"
 #include "xtape/model.hpp"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "train/data/data_kind.hpp"
 
 namespace xtape::train {

@@ -1,7 +1,7 @@
 // Reads the splits of data, and makes their batches.
-#include "base/files/durable.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "train/data/data_kind.hpp"
 
 namespace xtape::train {

@@ -1,7 +1,7 @@
 // Data of kind "images": a row is an image and its label.
 #include <algorithm>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "data/images/image_files.hpp"
 #include "train/data/data_kind.hpp"
 

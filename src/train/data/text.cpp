@@ -1,6 +1,6 @@
 // Data of kind "text": one long text, or files of its tokens, which is cut into blocks.
-#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "data/tables/json_lines.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "data/tokenizers/word_counts.hpp"

@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/files/durable.hpp"
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "base/system/system.hpp"
 #include "train/data/data_kind.hpp"
 

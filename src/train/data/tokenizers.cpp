@@ -2,11 +2,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/files/durable.hpp"
-#include "base/files/encodings.hpp"
-#include "base/files/files.hpp"
-#include "base/files/folder_file.hpp"
+#include "base/bytes/encodings.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
+#include "base/system/folder_file.hpp"
 #include "data/tokenizers/published.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "train/data/data_kind.hpp"

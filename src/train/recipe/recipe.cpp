@@ -1,9 +1,9 @@
 #include <charconv>
 #include <filesystem>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/arrays/visit.hpp"
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "train/run/checkpoint.hpp"
 #include "train/run/run_parts.hpp"
 #include "xtape/safetensors.hpp"

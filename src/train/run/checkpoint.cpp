@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "data/tokenizers/published.hpp"
 #include "model/definition/read_back.hpp"
 #include "model/hugging_face/adapter.hpp"

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/files/encodings.hpp"
-#include "base/files/files.hpp"
+#include "base/bytes/encodings.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/files.hpp"
 #include "tape/tape_json.hpp"
 #include "xtape/text.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/files/files.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/json/json_text.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/system/files.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::train {

@@ -3,8 +3,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
+#include "base/system/durable.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
 #include "train/run/samples.hpp"

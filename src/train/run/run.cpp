@@ -4,7 +4,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/files/folder_file.hpp"
+#include "base/system/folder_file.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "model/hugging_face/adapter.hpp"
 #include "model/hugging_face/folder.hpp"

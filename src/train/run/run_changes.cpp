@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"
 

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/files/durable.hpp"
 #include "base/json/json_text.hpp"
 #include "base/messages/wording.hpp"
-#include "base/threads/instruction_set.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/instruction_set.hpp"
 #include "model/definition/checks.hpp"
 #include "model/definition/definition.hpp"
 #include "model/hugging_face/adapter.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "ranks/rank_group.hpp"
 #include "train/data/data_kind.hpp"
 #include "train/run/ledger.hpp"

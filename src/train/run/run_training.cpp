@@ -1,8 +1,8 @@
 // Trains runs, and makes the first updates of recipes without a run.
 #include <string_view>
 
-#include "base/files/encodings.hpp"
-#include "base/threads/instruction_set.hpp"
+#include "base/bytes/encodings.hpp"
+#include "base/system/instruction_set.hpp"
 #include "ranks/rank_group.hpp"
 #include "tape/tape_json.hpp"
 #include "train/run/checkpoint.hpp"

@@ -3,9 +3,9 @@
 #include <memory>
 #include <set>
 
-#include "base/files/durable.hpp"
-#include "base/files/files.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/files.hpp"
 #include "model/weights/stored_weights.hpp"
 #include "train/run/checkpoint.hpp"
 #include "train/run/run_parts.hpp"

@@ -5,11 +5,11 @@
 #include <map>
 #include <random>
 
-#include "base/files/encodings.hpp"
-#include "base/files/files.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
+#include "base/bytes/encodings.hpp"
 #include "base/messages/wording.hpp"
-#include "base/threads/instruction_set.hpp"
+#include "base/system/files.hpp"
+#include "base/system/instruction_set.hpp"
 #include "tape/tape_json.hpp"
 #include "train/run/checkpoint.hpp"
 #include "train/run/run_state.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/arrays/elements.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 #include "base/messages/wording.hpp"
 #include "kernels/table/kernels.hpp"
 #include "ranks/rank_group.hpp"

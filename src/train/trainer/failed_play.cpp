@@ -1,6 +1,6 @@
 #include "train/trainer/failed_play.hpp"
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 
 namespace xtape::train {
 

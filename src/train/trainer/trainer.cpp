@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files/durable.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/durable.hpp"
 #include "base/threads/simulated_team.hpp"
 #include "train/recipe/recipe_parts.hpp"
 #include "train/run/run_parts.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/table/kernels.hpp"
 #include "xtape/safetensors.hpp"

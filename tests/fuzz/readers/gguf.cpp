@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/files/folder_file.hpp"
+#include "base/system/folder_file.hpp"
 #include "source_root.hpp"
 #include "target.hpp"
 

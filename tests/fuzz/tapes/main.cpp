@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 #include "drawer.hpp"
 #include "oracles.hpp"
 #include "print.hpp"

@@ -4,7 +4,7 @@
 // OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
 // threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
 // work is left, and waits only for helpers that have entered.
-#include "base/threads/team.hpp"
+#include "base/system/team.hpp"
 
 #include <pthread.h>
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
+#include "base/system/usable_cores.hpp"
 #include "base/threads/threads.hpp"
-#include "base/threads/usable_cores.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

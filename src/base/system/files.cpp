@@ -1,4 +1,4 @@
-#include "base/files/files.hpp"
+#include "base/system/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/files/durable.hpp"
-#include "base/files/folder_file.hpp"
+#include "base/system/durable.hpp"
+#include "base/system/folder_file.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "base/threads/usable_cores.hpp"
+#include "base/system/usable_cores.hpp"
 
 #include <sched.h>
 #include <unistd.h>

@@ -1,12 +1,12 @@
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
 
-#include "base/files/files.hpp"
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
+#include "base/system/files.hpp"
 #include "base/threads/threads.hpp"
 
 namespace xtape {

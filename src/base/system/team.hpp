@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/memory/lengths.hpp"
+#include "base/arrays/lengths.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/files/encodings.hpp"
+#include "base/bytes/encodings.hpp"
 
 namespace xtape {
 

@@ -1,11 +1,11 @@
-#include "base/files/folder_file.hpp"
+#include "base/system/folder_file.hpp"
 
 #include <sys/stat.h>
 
 #include <mutex>
 #include <tuple>
 
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 
 namespace xtape {
 

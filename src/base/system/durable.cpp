@@ -1,4 +1,4 @@
-#include "base/files/durable.hpp"
+#include "base/system/durable.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,10 +15,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/files/files.hpp"
-#include "base/files/folder_file.hpp"
-#include "base/memory/process_memory.hpp"
 #include "base/messages/wording.hpp"
+#include "base/system/files.hpp"
+#include "base/system/folder_file.hpp"
+#include "base/system/process_memory.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "base/memory/process_memory.hpp"
+#include "base/system/process_memory.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "base/threads/instruction_set.hpp"
+#include "base/system/instruction_set.hpp"
 
 #include <algorithm>
 #include <array>
