@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds and runs external programs against the installed library in each documented way. The examples are built only
-# here: by pkg-config and by CMake, without optimisation, since the library does the computation.
+# here, without optimisation, since the library does the computation: all by CMake, with one precompiled header, and one
+# of each library by pkg-config too, as its users do.
 # usage: run.sh SOURCE_ROOT BUILD_ROOT
 set -uo pipefail
 source=$1
@@ -27,14 +28,15 @@ mpi=$(find "$build/src" -name libxtape-mpi.so)
 [ -n "$mpi" ] || examples=$(grep -v train_distributed <<<"$examples")
 onnx=$(find "$build/src" -name "libxtape-onnx.*")
 [ -n "$onnx" ] || examples=$(grep -v finetune_onnx <<<"$examples")
-each_example() { # each_example COMMAND…: checks `COMMAND… EXAMPLE` for every example, two at a time
-  local name
-  for name in $examples; do
+each() { # each COMMAND EXAMPLE…: checks `COMMAND EXAMPLE` for every example, two at a time
+  local command=$1 name
+  shift
+  for name in "$@"; do
     while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
-    { "$@" "$name" >"$work/$name.log" 2>&1; echo $? >"$work/$name.code"; } &
+    { "$command" "$name" >"$work/$name.log" 2>&1; echo $? >"$work/$name.code"; } &
   done
   wait
-  for name in $examples; do check "$* $name" outcome "$name"; done
+  for name in "$@"; do check "$command $name" outcome "$name"; done
 }
 outcome() {
   cat "$work/$1.log"
@@ -150,9 +152,11 @@ check "data: dates" data_program dates dates.cpp date_forms.cpp date_languages.c
 check "data: sums" bash -c 'cd "$0/examples/data" && g++ -std=c++20 -Wall -Werror sums.cpp -o "$1/sums" && "$1/sums" "$1/sums_data"' "$source" "$work"
 check "xtape-core: no xtensor in headers, no library of matrices or texts, at most 7 MB" core_program
 check "pkg-config, C++20, other array type: xsimd and -march=native" program
-each_example by_pkg_config
+# shellcheck disable=SC2086
+each by_pkg_config linear_regression ${onnx:+finetune_onnx} ${mpi:+train_distributed}
 check "CMake find_package" cmake_builds
-each_example by_cmake
+# shellcheck disable=SC2086
+each by_cmake $examples
 [ ! -f "$(dirname "$pc")/xtape-onnx.pc" ] || check "xtape-onnx: a model from a file" onnx_program
 [ ! -f "$(dirname "$pc")/xtape-c.pc" ] || check "xtape-c: a program in C" c_program
 check "Meson subproject, shared library, kernels for this machine only" as_subproject
@@ -173,14 +177,14 @@ check "the program finds its models beside itself" finds_models
 clear_errors() { # one line for a file that is not there, and for a wrong number of arguments
   local name message
   for name in digits vae mlp_csv train_gpt2 train_transformer train_seq2seq; do
-    message=$("$work/$name" /none 2>&1)
+    message=$("$work/cmake/$name" /none 2>&1)
     [ $? = 1 ] && [ "$(wc -l <<<"$message")" = 1 ] && grep "/none" <<<"$message" || return 1
-    message=$("$work/$name" 1 2 3 2>&1)
+    message=$("$work/cmake/$name" 1 2 3 2>&1)
     [ $? = 1 ] && [ "$(wc -l <<<"$message")" = 1 ] && grep "usage: $name" <<<"$message" || return 1
   done
 }
-gallery() { # the commands of examples/README.md, with the programs that pkg-config built
-  EXAMPLES=$work python3 "$source/tests/docs/run.py" "$build/src/cli/xtape" "$source" "$build" examples/README.md
+gallery() { # the commands of examples/README.md
+  EXAMPLES=$work/cmake python3 "$source/tests/docs/run.py" "$build/src/cli/xtape" "$source" "$build" examples/README.md
 }
 check "examples end with one line where they are used wrongly" clear_errors
 check "examples/README.md" gallery
