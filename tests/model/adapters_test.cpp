@@ -157,6 +157,20 @@ TEST_CASE("adapters: NAME_lora is NAME with linear maps that have adapters, if i
                                  models + "own.json")) == of_phi);
   const auto said = [&](const std::string& name) { return error_of([&] { Model::load(models + name); }); };
   CHECK(said("phj_lora.json").find("there is no file '" + models + "phj_lora.json'") != std::string::npos);
+  // Linear maps in blocks of used files have adapters, too.
+  ModelOptions all = small;
+  all.hyper.emplace_back("targets", "'*'");
+  const Model opt = Model::load(models + "opt_lora.json", all);
+  std::vector<std::string> of_opt;
+  for (const char* map :
+       {"attention.query", "attention.key", "attention.value", "attention.output", "mlp.up", "mlp.down"})
+    of_opt.push_back(std::string("layers.0.") + map + ".lora_A");
+  CHECK(adapters_of(opt) == of_opt);
+  CHECK(adapters_of(Model::parse(opt.definition_text())) == of_opt);
+  // The queries of three attentions, and two feed-forwards.
+  all.hyper = {{"source_vocab_size", "9"}, {"d_model", "8"},        {"heads", "2"},
+               {"encoder_layers", "1"},    {"decoder_layers", "1"}, {"targets", "('query', 'linear1')"}};
+  CHECK(adapters_of(Model::load(models + "transformer_lora.json", all)).size() == 5);
   // A definition that extends another has the adapters of the other, here those of [in, out] matrices.
   const ModelOptions tiny = {
       .hyper = {{"n_embd", "8"}, {"n_layer", "1"}, {"n_head", "2"}, {"vocab_size", "9"}, {"targets", "'*'"}}};

@@ -230,12 +230,25 @@ class Reader {
     for (const Definition::Used& each : definition.used)
       for (const auto& block : each.file->blocks) used.emplace_back(block->name, block->node);
     read_blocks(definition, merged(with_changes(nodes), "blocks", "", used));
+    keep_changed(definition, nodes);
     for (const auto& block : definition.blocks) definition.reachable.insert(block->name);
     for (const Definition::Used& each : definition.used)
       definition.reachable.insert(each.file->reachable.begin(), each.file->reachable.end());
     read_model_of(definition, nodes);
     for (const JsonNode& node : nodes)
       if (node.has("defaults")) read_defaults(definition, node.at("defaults").owned_by("defaults"));
+  }
+
+  /// Notes which blocks of used files the files change. Other blocks of such a name hide the used file's block.
+  static void keep_changed(Definition& definition, const std::vector<JsonNode>& nodes) {
+    const auto changes = [&](const std::string& name) {
+      const auto has = [&](const JsonNode& node) { return node.has("blocks") && node.at("blocks").has(name); };
+      const auto first = std::ranges::find_if(nodes, has);
+      return first != nodes.end() && is_change(first->at("blocks").at(name));
+    };
+    for (const Definition::Used& each : definition.used)
+      for (const auto& block : each.file->blocks)
+        if (changes(block->name)) definition.changed.emplace(block.get(), definition.block_index.at(block->name));
   }
 
   static void read_defaults(Definition& definition, const JsonNode& node) {
@@ -337,6 +350,11 @@ const Block* Definition::find_block(const std::string& name) const {
     if (const auto found = each.file->block_index.find(name); found != each.file->block_index.end())
       return found->second;
   return nullptr;
+}
+
+const Block* Definition::in_place_of(const Block* block) const {
+  const auto found = changed.find(block);
+  return found == changed.end() ? block : found->second;
 }
 
 const Function* Definition::find_function(const std::string& name) const {

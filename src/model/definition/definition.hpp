@@ -131,6 +131,8 @@ struct Definition {
   std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null if the entry is missing.
   std::vector<std::unique_ptr<Block>> blocks;
   std::map<std::string, const Block*> block_index;  ///< The blocks by name.
+  /// The blocks of used files that this file changes, each with its changed form, which the used files get, too.
+  std::map<const Block*, const Block*> changed;
   std::set<std::string> reachable;     ///< The blocks of this file and of all files that it uses, directly or not.
   std::unique_ptr<const Block> model;  ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
@@ -139,6 +141,8 @@ struct Definition {
 
   /// Returns a block of this file or of a file that it uses directly. Returns null if no block has this name.
   const Block* find_block(const std::string& name) const;
+  /// Returns the block that a model of this file has in place of `block`.
+  const Block* in_place_of(const Block* block) const;
   /// Returns null if the model has no function of this name.
   const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;

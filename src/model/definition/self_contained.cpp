@@ -2,6 +2,7 @@
 // hyper-parameters. Under "hugging_face", it contains the mapping itself in place of its file name.
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "model/definition/definition_blocks.hpp"
 #include "model/hugging_face/mapping.hpp"
@@ -59,7 +60,12 @@ class Writer {
     lay_over(nodes, {"hyper", "functions"}, {}, json);
     if (json.contains("blocks")) {
       Json::object_t blocks;  // with the changes of all files
-      for (const auto& block : definition.blocks) blocks.push_back({block->name, block->node.json()});
+      std::set<const Block*> of_used;
+      for (const auto& [original, block] : definition.changed) of_used.insert(block);
+      for (const auto& block : definition.blocks) {
+        const Json& whole = block->node.json();
+        blocks.push_back({block->name, of_used.contains(block.get()) ? Json{{"change", whole}} : whole});
+      }
       json["blocks"] = std::move(blocks);
     }
     std::vector<JsonNode> models;

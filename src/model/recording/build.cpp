@@ -150,7 +150,8 @@ class Builder {
            "the model has more than " + std::to_string(most_modules) + " modules: '" + path + "' exceeds this limit");
     auto module = std::make_unique<Module>();
     const auto find = [&](const std::string& name) { return spec.home->find_block(name); };
-    const Block& block = *find(chosen(spec.block, environment(context), "a block", find));
+    const Block& block =
+        *context_.definition->in_place_of(find(chosen(spec.block, environment(context), "a block", find)));
     module->path = path;
     module->block = &block;
     module->scopes = scopes_of(context_, path, block.location, "block '" + block.name + "'", block.computation);
