@@ -49,6 +49,7 @@ const std::vector<Adapted> adapted{
     {"qwen3", "qwen3", "('gate_proj', 'k_proj', 'o_proj')", 12},
     {"gemma2", "decoders/gemma2", "('down_proj', 'q_proj')", 8},
     {"gemma3_text", "decoders/gemma3", "('o_proj', 'up_proj')", 8},
+    {"opt", "decoders/opt", "('output', 'query', 'up')", 12},
     {"last", "llama/nested", "('1.mlp.down_proj', '1.self_attn.o_proj')", 4}};
 
 /// While it lives, the definitions of the tree are the installed ones.

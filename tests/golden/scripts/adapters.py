@@ -21,7 +21,7 @@ from in_double import in_double
 
 FOLDER = in_data("adapters")
 BASES = {"gpt2": "hugging_face/tiny", "llama": "llama/nested", "mistral": "decoders/mistral", "qwen3": "qwen3",
-         "gemma2": "decoders/gemma2", "gemma3_text": "decoders/gemma3"}
+         "gemma2": "decoders/gemma2", "gemma3_text": "decoders/gemma3", "opt": "decoders/opt"}
 T, B = 7, 2
 ADAPTERS = {
     "gpt2": ("gpt2", dict(r=3, lora_alpha=5, target_modules=["c_attn"], fan_in_fan_out=True)),
@@ -34,7 +34,11 @@ ADAPTERS = {
     "qwen3": ("qwen3", dict(r=2, lora_alpha=3, target_modules=["k_proj", "o_proj", "gate_proj"])),
     "gemma2": ("gemma2", dict(r=2, lora_alpha=1, target_modules=["q_proj", "down_proj"])),
     "gemma3_text": ("gemma3_text", dict(r=2, lora_alpha=1, target_modules=["o_proj", "up_proj"])),
+    "opt": ("opt", dict(r=3, lora_alpha=2, target_modules=["q_proj", "out_proj", "fc1"])),
 }
+# Parts of the names of modules, and what the definitions have in their place.
+OURS = {"base_model.model.": "", "transformer.": "", "model.": ""}
+OF_OPT = {"decoder.": "", "self_attn.q_proj": "attention.query", "self_attn.out_proj": "attention.output", "fc1": "mlp.up"}
 
 
 def base_of(name):
@@ -98,7 +102,9 @@ def main():
         expected.update({name + ".tokens": tokens, name + ".logits": logits[:, -2:].detach()})
         for key, value in model.named_parameters():
             if ".lora_" in key:
-                ours = key.replace("base_model.model.", "").replace("transformer.", "").replace("model.", "")
+                ours = key
+                for theirs, own in (OURS | OF_OPT if name == "opt" else OURS).items():
+                    ours = ours.replace(theirs, own)
                 expected[f"{name}.grad.{ours.replace('.default.weight', '')}"] = sums(value.grad)
     save(os.path.join(FOLDER, "expected.safetensors"), expected)
     print({key: value.flatten()[:3].tolist() for key, value in expected.items() if key.endswith("logits")})
@@ -145,6 +151,8 @@ def check_trained(program, kind, made):
                 "batch.accumulate=1", "threads=1", "hyper.rank=4", "definition=" + definition]
     if kind != "llama":  # the folder has no tokenizer
         settings.append('tokenizer={"kind": "character"}')
+    if kind == "opt":  # its definition has names of its own
+        settings.append("hyper.targets=('query', 'value')")
     common = [word for setting in settings for word in ("--set", setting)]
     right, base = True, in_data(BASES[kind])
     for turn, start in (("first", []), ("second", ["--adapter", os.path.join(made, kind + "-first-adapter")])):
