@@ -49,7 +49,7 @@ void Graphs::check_alike() const {
     if (a.shared.constants != b.shared.constants)
       refuse(k, reader_of(first_difference(a.shared.constants, b.shared.constants)));
     if (!alike(a.shared.initialisers, b.shared.initialisers, same_name) || !alike(a.inputs, b.inputs, same_kind) ||
-        !alike(a.outputs, b.outputs, same_kind))
+        !alike(a.outputs, b.outputs, same_kind) || !alike(a.values, b.values, same_kind))
       refuse(k, "");
   }
 }

@@ -25,21 +25,23 @@ class SizeNodes {
   }
   const std::string& nodes() const { return nodes_.nodes(); }
 
-  /// Returns the ValueInfoProto of an input or output with the names of dynamic dimensions.
-  template <class Types>
-  std::string value(std::size_t index, const Types& types) const {
-    const auto& [name, type] = types(graphs_.first())[index];
-    std::vector<Dimension> sizes;
-    for (std::size_t axis = 0; axis < type.shape.size(); ++axis) {
-      const auto known =
-          graphs_.polynomial([&](const WrittenGraph& graph) { return types(graph)[index].value.shape[axis]; });
-      sizes.emplace_back();
-      if (!known) continue;
-      if (is_number(*known)) sizes.back().size = known->front();
-      for (std::size_t i = 0; i < graphs_.open().size(); ++i)
-        if (*known == alone(i)) sizes.back().name = graphs_.open()[i];
+  /// Returns the ValueInfoProtos of inputs, outputs or values, with the names of dynamic dimensions.
+  Names values(Types WrittenGraph::*of) const {
+    Names bytes;
+    for (std::size_t index = 0; index < (graphs_.first().*of).size(); ++index) {
+      const auto& [name, type] = (graphs_.first().*of)[index];
+      std::vector<Dimension> sizes(type.shape.size());
+      for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+        const auto known =
+            graphs_.polynomial([&](const WrittenGraph& graph) { return (graph.*of)[index].value.shape[axis]; });
+        if (!known) continue;
+        if (is_number(*known)) sizes[axis].size = known->front();
+        for (std::size_t i = 0; i < graphs_.open().size(); ++i)
+          if (*known == alone(i)) sizes[axis].name = graphs_.open()[i];
+      }
+      bytes.push_back(value_bytes(name, type.dtype, sizes));
     }
-    return value_bytes(name, type.dtype, sizes);
+    return bytes;
   }
 
   /// Adds the nodes that compute the initialiser with this index from the sizes of the inputs.
@@ -87,11 +89,10 @@ class SizeNodes {
 
   /// Computes a dynamic dimension, [1], from the shape of the first input that has it.
   std::string size(std::size_t i) {
-    const auto inputs = [](const WrittenGraph& graph) -> const WrittenGraph::Types& { return graph.inputs; };
     for (std::size_t k = 0; k < graphs_.first().inputs.size(); ++k) {
       const auto& [name, type] = graphs_.first().inputs[k];
       for (std::size_t axis = 0; axis < type.shape.size(); ++axis)
-        if (graphs_.polynomial([&](const WrittenGraph& graph) { return inputs(graph)[k].value.shape[axis]; }) ==
+        if (graphs_.polynomial([&](const WrittenGraph& graph) { return graph.inputs[k].value.shape[axis]; }) ==
             alone(i)) {
           const auto at = static_cast<std::int64_t>(axis);
           return add("Shape", {name}, {{"start", at}, {"end", at + 1}});
@@ -196,7 +197,7 @@ class SizeNodes {
 
 OpenGraph merged(const Graphs& graphs) {
   graphs.check_alike();
-  OpenGraph made{graphs.first(), {}, {}};
+  OpenGraph made{graphs.first(), {}, {}, {}};
   Shared& shared = made.graph.shared;
   const std::size_t count = shared.initialisers.size();
   SizeNodes sizes(graphs, shared);
@@ -212,12 +213,9 @@ OpenGraph merged(const Graphs& graphs) {
     if (i >= count || !replaced[i]) kept.push_back(shared.initialisers[i]);
   shared.initialisers = std::move(kept);
   made.graph.nodes = sizes.nodes() + made.graph.nodes;
-  for (std::size_t i = 0; i < made.graph.inputs.size(); ++i)
-    made.inputs.push_back(
-        sizes.value(i, [](const WrittenGraph& graph) -> const WrittenGraph::Types& { return graph.inputs; }));
-  for (std::size_t i = 0; i < made.graph.outputs.size(); ++i)
-    made.outputs.push_back(
-        sizes.value(i, [](const WrittenGraph& graph) -> const WrittenGraph::Types& { return graph.outputs; }));
+  made.inputs = sizes.values(&WrittenGraph::inputs);
+  made.outputs = sizes.values(&WrittenGraph::outputs);
+  made.values = sizes.values(&WrittenGraph::values);
   return made;
 }
 }  // namespace

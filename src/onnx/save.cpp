@@ -65,7 +65,7 @@ WrittenGraph written(const NamedVars& outputs, const OnnxSaveOptions& options, b
   check(outputs, options);
   const Tape tape = outputs[0].value.tape();
   const NamedVars inputs = options.inputs.empty() ? needed_inputs(tape, outputs) : options.inputs;
-  WrittenGraph made{Shared(options.opset, open), {}, {}, {}};
+  WrittenGraph made{Shared(options.opset, open), {}, {}, {}, {}};
   take(made.shared, inputs, tape);
   take(made.shared, outputs, tape);
   onnx::ValueNames names;
@@ -83,23 +83,24 @@ WrittenGraph written(const NamedVars& outputs, const OnnxSaveOptions& options, b
   if (!made.shared.missing.empty()) throw Error("these calls cannot be written: " + joined(made.shared.missing));
   for (const auto& [name, var] : outputs) graph.rename(names.at(var.id()), name);
   made.nodes = graph.nodes();
+  made.values = graph.types();
   return made;
 }
 
-Names values_bytes(const WrittenGraph::Types& values) {
+Names values_bytes(const onnx::Types& values) {
   Names bytes;
   for (const auto& [name, type] : values) bytes.push_back(onnx::value_bytes(name, type));
   return bytes;
 }
 
-void write_file(const std::string& path, const WrittenGraph& graph, const Names& inputs, const Names& outputs,
-                const OnnxSaveOptions& options) {
+void write_file(const std::string& path, const onnx::OpenGraph& open, const OnnxSaveOptions& options) {
+  const auto& [graph, inputs, outputs, values] = open;
   std::vector<onnx::WrittenTensor> tensors;
   for (const onnx::Initialiser& each : graph.shared.initialisers) tensors.push_back(tensor_of(each));
+  const std::string name = std::filesystem::path(path).stem().string();
   onnx::write_model(path, model_fields(options.opset),
-                    graph.shared.constants +
-                        onnx::graph_bytes(graph.nodes, std::filesystem::path(path).stem().string(), inputs, outputs),
-                    tensors, options.largest_file);
+                    graph.shared.constants + onnx::graph_bytes(graph.nodes, name, inputs, outputs, values), tensors,
+                    options.largest_file);
 }
 
 template <class Save>
@@ -116,7 +117,8 @@ void with_path(const std::string& path, const Save& save) {
 void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSaveOptions& options) {
   with_path(path, [&] {
     const WrittenGraph graph = written(outputs, options);
-    write_file(path, graph, values_bytes(graph.inputs), values_bytes(graph.outputs), options);
+    write_file(path, {graph, values_bytes(graph.inputs), values_bytes(graph.outputs), values_bytes(graph.values)},
+               options);
   });
 }
 
@@ -125,13 +127,13 @@ void save_onnx(const std::string& path, const std::vector<std::string>& open, co
   with_path(path, [&] {
     if (!record) throw Error("the function that records the computation is empty");
     if (!options.inputs.empty()) throw Error("with open sizes, the inputs of the file are those that `record` returns");
-    onnx::OpenGraph graph = onnx::with_open_sizes(open, [&](const NamedSizes& sizes) {
+    const onnx::OpenGraph graph = onnx::with_open_sizes(open, [&](const NamedSizes& sizes) {
       const SavedTape recorded = record(sizes);
       OnnxSaveOptions with = options;
       with.inputs = recorded.inputs;
       return written(recorded.outputs, with, true);
     });
-    write_file(path, graph.graph, graph.inputs, graph.outputs, options);
+    write_file(path, graph, options);
   });
 }
 

@@ -196,19 +196,35 @@ Names GraphWriter::add(const std::string& op, const Names& inputs, std::size_t o
   Names names = {name};
   while (names.size() < outputs) names.push_back(shared_.fresh(name + "." + std::to_string(names.size())));
   append(op, inputs, names, attributes, name);
+  made_.insert(made_.end(), names.begin(), names.end());
   return names;
+}
+
+Types GraphWriter::types() const {
+  Types types;
+  for (const std::string& name : made_)
+    if (const auto found = types_.find(name); found != types_.end()) types.add(name, found->second);
+  return types;
+}
+
+std::string GraphWriter::bytes(const std::string& name, const Names& inputs, const Names& outputs) const {
+  Names values;
+  for (const auto& [value, type] : types()) values.push_back(shared_.inside_bytes(value, type));
+  return graph_bytes(nodes_, name, inputs, outputs, values);
 }
 
 void GraphWriter::rename(const std::string& value, const std::string& name) {
   append("Identity", {value}, {name}, {}, name);
 }
 
-std::string graph_bytes(const std::string& nodes, const std::string& name, const Names& inputs, const Names& outputs) {
+std::string graph_bytes(const std::string& nodes, const std::string& name, const Names& inputs, const Names& outputs,
+                        const Names& values) {
   std::string bytes = nodes;
   pbf_writer to(bytes);
   to.add_string(2, name);
   for (const std::string& each : inputs) to.add_message(11, each);
   for (const std::string& each : outputs) to.add_message(12, each);
+  for (const std::string& each : values) to.add_message(13, each);
   return bytes;
 }
 
@@ -283,8 +299,11 @@ void GraphWriter::write(const Tape& tape, const std::vector<ValueId>& results, V
         call.types.push_back(tape.type(id));
       }
       const Names found = written(node, call, tape, depth);
-      for (std::size_t k = 0; k < found.size(); ++k)
-        if (!found[k].empty()) names.emplace(ValueId{index, static_cast<std::int32_t>(k)}, found[k]);
+      for (std::size_t k = 0; k < found.size(); ++k) {
+        if (found[k].empty()) continue;
+        names.emplace(ValueId{index, static_cast<std::int32_t>(k)}, found[k]);
+        if (!is_block(node.outputs[k].dtype)) types_.emplace(found[k], node.outputs[k]);
+      }
     }
   }
 }

@@ -145,9 +145,13 @@ const WriterRows& control_writers();
 const WriterRow* find_writer(const std::string& op);
 Names written_ops();
 
-/// Returns the fields of a GraphProto except its initialisers. `nodes` are fields of the GraphProto. Inputs and outputs
-/// are ValueInfoProtos.
-std::string graph_bytes(const std::string& nodes, const std::string& name, const Names& inputs, const Names& outputs);
+/// The types of values, by name.
+using Types = Named<ValueType>;
+
+/// Returns the fields of a GraphProto except its initialisers. `nodes` are fields of the GraphProto. Inputs, outputs
+/// and the values between them are ValueInfoProtos.
+std::string graph_bytes(const std::string& nodes, const std::string& name, const Names& inputs, const Names& outputs,
+                        const Names& values);
 
 /// Writes one graph: its nodes in order.
 class GraphWriter {
@@ -162,9 +166,11 @@ class GraphWriter {
   void rename(const std::string& value, const std::string& name);
   void set_scope(const std::string& path) { scope_ = path; }
   const std::string& nodes() const { return nodes_; }
-  std::string bytes(const std::string& name, const Names& inputs, const Names& outputs) const {
-    return graph_bytes(nodes_, name, inputs, outputs);
-  }
+  /// Returns the types of the values that nodes of this graph make and that are values of a tape, in the order of the
+  /// nodes.
+  Types types() const;
+  /// Returns the graph as one inside a node.
+  std::string bytes(const std::string& name, const Names& inputs, const Names& outputs) const;
 
  private:
   Names written(const xtape::Node& node, WriteCall& call, const Tape& tape, int depth);
@@ -175,6 +181,8 @@ class GraphWriter {
   Shared& shared_;
   std::string nodes_;  // fields of the GraphProto
   std::string scope_;  // the scope of the nodes to add
+  Names made_;         // the values that the nodes make
+  std::unordered_map<std::string, ValueType> types_;
 };
 
 // Files with dynamic dimensions. The graph is written for several sizes of these dimensions. Everything that differs
@@ -182,16 +190,15 @@ class GraphWriter {
 
 /// A graph without its file.
 struct WrittenGraph {
-  using Types = Named<ValueType>;
   Shared shared;
   std::string nodes;  // fields of the GraphProto
-  Types inputs, outputs;
+  Types inputs, outputs, values;
 };
 
-/// A graph with ValueInfoProtos for its inputs and outputs.
+/// A graph with ValueInfoProtos for its inputs, outputs and values.
 struct OpenGraph {
   WrittenGraph graph;
-  Names inputs, outputs;
+  Names inputs, outputs, values;
 };
 
 /// Returns the graph in which the dimensions named in `open` are dynamic. Throws Error if the graph depends on these

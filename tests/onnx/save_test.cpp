@@ -6,8 +6,10 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <protozero/pbf_reader.hpp>
 #include <set>
 
+#include "base/system/files.hpp"
 #include "blocks.hpp"
 #include "op_files.hpp"
 #include "op_samples.hpp"
@@ -131,6 +133,51 @@ std::string refusal(const std::vector<std::string>& open, const OnnxRecord& reco
   return "";
 }
 }  // namespace
+
+namespace {
+using protozero::pbf_reader;
+
+pbf_reader inside(pbf_reader message, std::uint32_t tag) {
+  REQUIRE(message.next(tag));
+  return message.get_message();
+}
+
+/// The values between the nodes of a file with the sizes that it states, such as "Add [b, 3]".
+std::set<std::string> stated_sizes(const std::string& path) {
+  std::set<std::string> stated;
+  const std::string bytes = read_file(path);
+  for (pbf_reader graph = inside(pbf_reader(bytes), 7); graph.next(13);) {
+    const pbf_reader value = graph.get_message();
+    pbf_reader name = value, type = inside(inside(value, 2), 1);
+    REQUIRE((name.next(1) && type.next(1) && type.get_int32() == 1));  // a float32 array
+    std::string text = name.get_string() + " [";
+    for (pbf_reader shape = inside(type, 2); shape.next(1);) {
+      pbf_reader size = shape.get_message();
+      if (size.next()) text += size.tag() == 1 ? std::to_string(size.get_int64()) : size.get_string();
+      text += ",";
+    }
+    stated.insert(text + "]");
+  }
+  return stated;
+}
+}  // namespace
+
+TEST_CASE("a file states the types of the values between its nodes") {
+  const Scratch scratch;
+  const std::string path = scratch.folder + "/model.onnx";
+  const OnnxRecord record = [](const NamedSizes& sizes) {
+    SavedTape made{Tape(Mode::eval), {}, {}, {}};
+    const Var x = made.tape.input("x", {sizes.at("b"), 5});
+    const Var w = made.tape.parameter("w", xt::xarray<float>(xt::ones<float>({5, 4})));
+    made.inputs.add("x", x);
+    made.outputs.add("y", reshape(sqrt(exp(matmul(x, w))), {4 * sizes.at("b")}));
+    return made;
+  };
+  save_onnx(path, record({{"b", 2}}).outputs);
+  CHECK(stated_sizes(path) == std::set<std::string>{"MatMul [2,4,]", "Exp [2,4,]", "Sqrt [2,4,]", "Reshape [8,]"});
+  save_onnx(path, {"b"}, record);
+  CHECK(stated_sizes(path) == std::set<std::string>{"MatMul [b,4,]", "Exp [b,4,]", "Sqrt [b,4,]", "Reshape [,]"});
+}
 
 TEST_CASE("the document's example of open sizes") {
   const Scratch scratch;
