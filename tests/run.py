@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs every test of the build directories given, and adds up what they report.
 
-usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE,SUITE…] …
+usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE,-SUITE…] …
 
 A SUITE is a test, or a group of tests that tests/meson.build gives them as `suite`: "fast" answers in a minute on two
-cores. Without names, all tests run but those of the group "apart".
+cores. Without names, all tests run but those of the group "apart". A name after a minus leaves its tests out.
 
   --patience  every test may take N times as long as the build says: a sanitized one is slow. Beside this, time that
               others take from a test does not count: on a machine with twice as much to do as it has processors,
@@ -28,9 +28,11 @@ def tests_of(directory, wanted):
     # Meson names groups PROJECT:GROUP.
     names = [{test["name"], *(group.split(":")[-1] for group in test["suite"])} for test in listed]
     for name in wanted:
-        if not any(name in each for each in names):
-            sys.exit(f"{directory}: no test is named {name!r}")
-    chosen = [test for test, each in zip(listed, names) if (each & set(wanted) if wanted else "apart" not in each)]
+        if not any(name.removeprefix("-") in each for each in names):
+            sys.exit(f"{directory}: no test is named {name.removeprefix('-')!r}")
+    chosen = {name for name in wanted if name[0] != "-"}
+    left_out = {name[1:] for name in wanted if name[0] == "-"} | (set() if chosen else {"apart"})
+    chosen = [test for test, each in zip(listed, names) if (not chosen or each & chosen) and not each & left_out]
     return sorted(chosen, key=lambda test: -test.get("priority", 0))
 
 

@@ -60,6 +60,9 @@ def main():
              words=["--under", "env EMULATED=yes"])
         says("without the command it does not", "under", "0 passed, 1 failed", code=1)
         says("a group is run by its name", "fast", "4 passed, 0 failed, 2 skipped", code=0)
+        says("a name after a minus leaves its tests out", "fast,-partial", "3 passed, 0 failed", code=0)
+        says("so does that of a group", "-fast,-dead,-silent,-slow,-late,-settings", "1 passed, 0 failed", code=0,
+             words=["--under", "env EMULATED=yes"])
         everything = subprocess.run([sys.executable, RUN, "--patience", "0.5", place], stdout=subprocess.PIPE,
                                     text=True).stdout
         holds("without names, tests apart from the others do not run",
