@@ -9,7 +9,7 @@ BEFORE and AFTER are build directories. Both print, and must print the same:
   - ops: digests of the results and gradients of every op (tests/bits);
   - recipes: losses and gradient norms of the first N updates (3) of the recipes, and their results on validation data.
 With --under, the programs of AFTER run under a command that gives them another processor, such as
-"env XTAPE_ISA=avx2" or "qemu-aarch64 -L ROOT". Plans may then differ, as sizes of scratch memory do, and only results are
+"env XTAPE_ISA=avx2" or "bash scripts/aarch64.sh run". Plans may then differ, as sizes of scratch memory do, and only results are
 compared.
 The recipes that need no given data are always trained; those on Shakespeare and Multi30k with --data, a folder that has
 tinyshakespeare/input.txt, multi30k/ and multi30k-bpe/. Prints the first difference of each kind, and exits with 1 if
