@@ -95,7 +95,7 @@ inline GroupBytes group_at(const void* from) {
 }
 
 /// The integers of a block. group<odd>(n) returns those of group 2 * n + odd. A number is scale * (integer - origin),
-/// minus the minimum in Q4_K and Q5_K. The integers of Q8_0 have signs, the others have none.
+/// minus the minimum in Q4_K and Q5_K. The integers have `bits` bits; those of Q8_0 have signs, the others have none.
 template <class B>
 class BlockBytes;
 
@@ -103,6 +103,7 @@ template <>
 class BlockBytes<block::Q8_0> {
  public:
   static constexpr int origin = 0;
+  static constexpr int bits = 8;
   explicit BlockBytes(const block::Q8_0& block) : block_(block) {}
   template <int odd>
   [[gnu::always_inline]] GroupBytes group(std::int64_t /*n*/) const {
@@ -117,6 +118,7 @@ template <>
 class BlockBytes<block::Q4_0> {
  public:
   static constexpr int origin = 8;
+  static constexpr int bits = 4;
   explicit BlockBytes(const block::Q4_0& block) : block_(block) {}
   template <int odd>
   [[gnu::always_inline]] GroupBytes group(std::int64_t /*n*/) const {
@@ -135,6 +137,7 @@ template <>
 class BlockBytes<block::Q4_K> {
  public:
   static constexpr int origin = 0;
+  static constexpr int bits = 4;
   explicit BlockBytes(const block::Q4_K& block) : block_(block) {}
   template <int odd>
   [[gnu::always_inline]] GroupBytes group(std::int64_t n) const {
@@ -150,6 +153,7 @@ template <>
 class BlockBytes<block::Q5_K> {
  public:
   static constexpr int origin = 0;
+  static constexpr int bits = 5;
   explicit BlockBytes(const block::Q5_K& block) : block_(block) { std::memcpy(&high_, block.high, sizeof high_); }
   template <int odd>
   [[gnu::always_inline]] GroupBytes group(std::int64_t n) const {
@@ -170,6 +174,7 @@ template <>
 class BlockBytes<block::Q6_K> {
  public:
   static constexpr int origin = 32;
+  static constexpr int bits = 6;
   explicit BlockBytes(const block::Q6_K& block) : block_(block) {}
   template <int odd>
   [[gnu::always_inline]] GroupBytes group(std::int64_t n) const {

@@ -77,8 +77,65 @@ auto with_byte_unit(const F& f) {
   return f(std::integral_constant<ByteUnit, ByteUnit::usual>{});
 }
 
-/// Adds to each lane the products of its four bytes of a weight and of a row. In a weight without signs, bytes are at
-/// most 63, if there is no VNNI.
+/// Sums of two neighbouring products of bytes.
+using Shorts = Register<std::int16_t, 2 * Ints::size>::type;
+
+/// Whether 16 bits hold the sums of two products of all terms of a part, integers of 4 bits. With VNNI, registers
+/// hold wider sums.
+template <class B>
+inline constexpr bool parts_are_short = BlockBytes<B>::bits == 4 && !adds_four;
+static_assert(part_numbers<block::Q4_K> / 4 * (2 * 15 * 127) <= 32767);
+
+/// The sums of two neighbouring products of bytes of a weight and of a row, if 16 bits hold them: without VNNI, those
+/// of all formats.
+template <bool is_signed>
+[[gnu::always_inline]] inline Shorts products_of_two(ByteRegister weight, ByteRegister row) {
+#if defined(__AVX512BW__)
+  auto w = reinterpret_cast<__m512i>(weight), x = reinterpret_cast<__m512i>(row);
+  if constexpr (is_signed) {
+    x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+    w = _mm512_abs_epi8(w);  // of -128: 128, without a sign
+  }
+  return reinterpret_cast<Shorts>(_mm512_maddubs_epi16(w, x));
+#elif defined(__AVX2__)
+  auto w = reinterpret_cast<__m256i>(weight), x = reinterpret_cast<__m256i>(row);
+  if constexpr (is_signed) {
+    x = _mm256_sign_epi8(x, w);
+    w = _mm256_abs_epi8(w);  // of -128: 128, without a sign
+  }
+  return reinterpret_cast<Shorts>(_mm256_maddubs_epi16(w, x));
+#elif defined(__aarch64__)
+  const int8x16_t w = vreinterpretq_s8_u8(weight), x = vreinterpretq_s8_u8(row);
+  return reinterpret_cast<Shorts>(vpaddq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)), vmull_high_s8(w, x)));
+#else
+  const auto product = [&](std::size_t i) {
+    const int w = is_signed ? static_cast<std::int8_t>(weight[i]) : static_cast<int>(weight[i]);
+    return w * static_cast<std::int8_t>(row[i]);
+  };
+  Shorts sums;
+  for (std::size_t i = 0; i < 2 * Ints::size; ++i)
+    sums[i] = static_cast<std::int16_t>(product(2 * i) + product(2 * i + 1));
+  return sums;
+#endif
+}
+
+/// Adds to each lane its two integers of 16 bits.
+[[gnu::always_inline]] inline Ints add_both(Ints sums, Shorts two) {
+#if defined(__AVX512BW__)
+  return _mm512_add_epi32(sums, _mm512_madd_epi16(reinterpret_cast<__m512i>(two), _mm512_set1_epi16(1)));
+#elif defined(__AVX2__)
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(reinterpret_cast<__m256i>(two), _mm256_set1_epi16(1)));
+#elif defined(__aarch64__)
+  return vpadalq_s16(sums, reinterpret_cast<int16x8_t>(two));
+#else
+  std::array<std::int32_t, Ints::size> all;
+  sums.store_unaligned(all.data());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] += two[2 * i] + two[2 * i + 1];
+  return Ints::load_unaligned(all.data());
+#endif
+}
+
+/// Adds to each lane the products of its four bytes of a weight and of a row.
 template <bool is_signed, ByteUnit unit>
 [[gnu::always_inline]] inline Ints add_products(Ints sums, ByteRegister weight, ByteRegister row) {
 #ifdef XTAPE_ADDS_FOUR
@@ -86,39 +143,16 @@ template <bool is_signed, ByteUnit unit>
   // Does not use the intrinsic, which needs a function that is compiled for the instruction.
   asm("vpdpbusd %2, %1, %0" : "+v"(result) : "v"(weight), "v"(row));
   return result;
-#elif defined(__AVX512BW__)
-  auto w = reinterpret_cast<__m512i>(weight), x = reinterpret_cast<__m512i>(row);
-  if constexpr (is_signed) {
-    x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
-    w = _mm512_abs_epi8(w);  // of -128: 128, without a sign
-  }
-  return _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), _mm512_set1_epi16(1)));
-#elif defined(__AVX2__)
-  auto w = reinterpret_cast<__m256i>(weight), x = reinterpret_cast<__m256i>(row);
-  if constexpr (is_signed) {
-    x = _mm256_sign_epi8(x, w);
-    w = _mm256_abs_epi8(w);  // of -128: 128, without a sign
-  }
-  return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
-#elif defined(__aarch64__)
-  const int8x16_t w = vreinterpretq_s8_u8(weight), x = vreinterpretq_s8_u8(row);
+#else
+#ifdef __aarch64__
   if constexpr (unit == ByteUnit::dotprod) {
     int32x4_t result = sums;
     // Not the intrinsic, for the same reason.
-    asm(XTAPE_SDOT " %0.4s, %1.16b, %2.16b" : "+w"(result) : "w"(w), "w"(x));
+    asm(XTAPE_SDOT " %0.4s, %1.16b, %2.16b" : "+w"(result) : "w"(weight), "w"(row));
     return result;
-  } else {
-    return vpadalq_s16(sums, vpaddq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)), vmull_high_s8(w, x)));
   }
-#else
-  constexpr std::size_t lanes = Ints::size;
-  std::array<std::int32_t, lanes> all;
-  sums.store_unaligned(all.data());
-  for (std::size_t i = 0; i < 4 * lanes; ++i) {
-    const int w = is_signed ? static_cast<std::int8_t>(weight[i]) : static_cast<int>(weight[i]);
-    all[i / 4] += w * static_cast<std::int8_t>(row[i]);
-  }
-  return Ints::load_unaligned(all.data());
+#endif
+  return add_both(sums, products_of_two<is_signed>(weight, row));
 #endif
 }
 

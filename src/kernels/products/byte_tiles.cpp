@@ -120,9 +120,15 @@ template <bool is_signed, ByteUnit unit, std::size_t lane>
 #endif
   return add_products<is_signed, unit>(sums, columns, row);
 }
+/// The same in 16 bits.
+template <bool is_signed, ByteUnit unit, std::size_t lane>
+[[gnu::always_inline]] inline Shorts add_four(Shorts sums, ByteRegister columns, ByteRegister row) {
+  return sums + products_of_two<is_signed>(columns, row);
+}
 
-/// Adds the products of tile_rows rows, `row_bytes` bytes apart, by a panel to sums [tile_rows, panel_columns].
-template <int part, bool minima, bool is_signed, bool has_origin, ByteUnit unit>
+/// Adds the products of tile_rows rows, `row_bytes` bytes apart, by a panel to sums [tile_rows, panel_columns]. Adds
+/// the terms of a part in 16 bits if `in_shorts`.
+template <int part, bool minima, bool is_signed, bool has_origin, ByteUnit unit, bool in_shorts>
 void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes, std::int64_t parts, float* to) {
   using Floats = xsimd::batch<float>;
   const std::int64_t row_floats = row_bytes / static_cast<std::int64_t>(sizeof(float));
@@ -134,7 +140,7 @@ void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes,
       for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x.origins[i * row_floats + p]) : Ints(0);
     const std::byte* bytes = panel.bytes + p * part * panel_columns;
     // Adds the products of four terms. row(i) has those of row i.
-    const auto add_terms = [&]<std::size_t lane>(std::index_sequence<lane>, const auto& row)
+    const auto add_terms = [&]<std::size_t lane>(auto& to, std::index_sequence<lane>, const auto& row)
         __attribute__((always_inline)) {
       ByteRegister columns[registers];
 #pragma GCC unroll 2
@@ -144,7 +150,7 @@ void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes,
       for (int i = 0; i < tile_rows; ++i) {
         const ByteRegister four = row(i);
 #pragma GCC unroll 2
-        for (int r = 0; r < registers; ++r) sums[i][r] = add_four<is_signed, unit, lane>(sums[i][r], columns[r], four);
+        for (int r = 0; r < registers; ++r) to[i][r] = add_four<is_signed, unit, lane>(to[i][r], columns[r], four);
       }
     };
     const std::int8_t* left = x.bytes + p * part;
@@ -154,14 +160,26 @@ void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes,
 #pragma GCC unroll 8
         for (int i = 0; i < tile_rows; ++i) std::memcpy(&rows[i], left + i * row_bytes + k, sizeof rows[i]);
         [&]<std::size_t... lane>(std::index_sequence<lane...>) __attribute__((always_inline)) {
-          (add_terms(std::index_sequence<lane>{}, [&](int i) { return rows[i]; }), ...);
+          (add_terms(sums, std::index_sequence<lane>{}, [&](int i) { return rows[i]; }), ...);
         }
         (std::make_index_sequence<4>{});
       }
     } else {
+      const auto add_all = [&](auto& to) __attribute__((always_inline)) {
 #pragma GCC unroll 1
-      for (int k = 0; k < part; k += 4)
-        add_terms(std::index_sequence<0>{}, [&](int i) { return in_each_lane(left + i * row_bytes + k); });
+        for (int k = 0; k < part; k += 4)
+          add_terms(to, std::index_sequence<0>{}, [&](int i) { return in_each_lane(left + i * row_bytes + k); });
+      };
+      if constexpr (in_shorts) {
+        Shorts shorts[tile_rows][registers] = {};
+        add_all(shorts);
+#pragma GCC unroll 8
+        for (int i = 0; i < tile_rows; ++i)
+#pragma GCC unroll 2
+          for (int r = 0; r < registers; ++r) sums[i][r] = add_both(sums[i][r], shorts[i][r]);
+      } else {
+        add_all(sums);
+      }
     }
 #pragma GCC unroll 2
     for (int r = 0; r < registers; ++r) {
@@ -191,8 +209,9 @@ TileFunctions functions_of(Dtype dtype) {
     using B = decltype(block);
     if constexpr (has_fma)
       return with_byte_unit([](auto unit) -> TileFunctions {
-        return {pack_columns<B>,
-                multiply_tile<part_numbers<B>, has_minima<B>, has_signs<B>, origin_of<B> != 0, unit()>};
+        return {
+            pack_columns<B>,
+            multiply_tile<part_numbers<B>, has_minima<B>, has_signs<B>, origin_of<B> != 0, unit(), parts_are_short<B>>};
       });
     else
       return {};  // bytes_suit is false
