@@ -47,8 +47,9 @@ wait_until() { # wait_until COMMAND…: waits until the command succeeds; gives 
 }
 is_in() { grep -q -E -e "$1" "$2" 2>/dev/null; } # is_in PATTERN FILE
 has_ended() { ! kill -0 "$1" 2>/dev/null; }      # has_ended PROCESS
-handles() { # handles PROCESS NUMBER: whether it has a handler of this signal
+handles() { # handles PROCESS NUMBER: whether it has a handler of this signal, and is no longer this shell's copy
   local caught
+  [ -e "/proc/$1/exe" ] && [ ! "/proc/$1/exe" -ef "/proc/$$/exe" ] || return 1
   caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
   [ -n "$caught" ] && [ $((0x$caught >> ($2 - 1) & 1)) = 1 ]
 }
