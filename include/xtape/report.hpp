@@ -26,7 +26,8 @@ struct PlayViews {
   std::int64_t plays = 0;
   bool values = false;  ///< The range, a histogram and a small picture of every value of the play.
   bool errors = false;  ///< The rounding errors of all values (shadow).
-  /// The sparsity of the first output's derivatives with respect to each input of floats.
+  /// The sparsity of the first output's derivatives with respect to each input and parameter of floats. Parameters are
+  /// left out whose elements times those of all values are more than 2^27.
   Sparsity sparsity = Sparsity::none;
   /// The source files of the program that its tape names. A saved tape from elsewhere may name any file of this
   /// machine, so only for tapes that this program has recorded. The texts of definitions are always shown.

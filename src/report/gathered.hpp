@@ -60,7 +60,8 @@ Json values_of(const RecordedPlay& play, Strings& strings);
 Json errors_of(const RecordedPlay& play, Strings& strings);
 /// What each thread does in the recorded play: the events of steps by columns, with times in tenths of microseconds.
 Json trace_of(const Trace& trace);
-/// Throws DtypeError if the play has no input of floats. Errors of jacobian_sparsity and hessian_sparsity propagate.
+/// Throws DtypeError if the play has no input and no parameter of floats. Errors of jacobian_sparsity and
+/// hessian_sparsity propagate.
 Json sparsity_of(const RecordedPlay& play, Sparsity of);
 Json failure_of(const Capsule& capsule);
 Json attention_of(const std::string& name, const Attention& attention);

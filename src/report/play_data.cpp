@@ -26,10 +26,11 @@ Json picture_of(const ArrayView& array, std::int64_t most) {
     }
   });
   const auto finite = static_cast<double>(std::max<std::int64_t>(1, range.finite()));
-  return {{"min", short_number(range.min)},
-          {"max", short_number(range.max)},
-          {"mean", short_number(sum / finite)},
-          {"rms", short_number(std::sqrt(squares / finite))},
+  const auto number = [&](double value) { return range.finite() > 0 ? short_number(value) : Json(nullptr); };
+  return {{"min", number(range.min)},
+          {"max", number(range.max)},
+          {"mean", number(sum / finite)},
+          {"rms", number(std::sqrt(squares / finite))},
           {"count", range.count},
           {"zeros", range.zeros},
           {"nan", range.nans},

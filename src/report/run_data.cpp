@@ -17,6 +17,7 @@ namespace {
 struct Curve {
   std::vector<std::int64_t> steps;
   std::vector<double> values;
+  std::int64_t not_finite = 0;  // how many values are left out
 };
 
 Json thinned(const Curve& curve) {
@@ -26,7 +27,7 @@ Json thinned(const Curve& curve) {
     steps.push_back(curve.steps[i]);
     values.push_back(short_number(curve.values[i]));
   }
-  return {{"steps", steps}, {"values", values}};
+  return {{"steps", steps}, {"values", values}, {"not_finite", curve.not_finite}};
 }
 
 /// Evaluations have keys of their own, but for a few that updates have too, such as "tokens".
@@ -40,6 +41,10 @@ Json curves_of(const std::vector<train::Measured>& lines) {
       if (!curves.contains(key)) keys.push_back(key);
       curves[key].steps.push_back(line.step);
       curves[key].values.push_back(value);
+    }
+    for (const std::string& key : line.not_finite) {
+      if (!curves.contains(key)) keys.push_back(key);
+      ++curves[key].not_finite;
     }
   }
   Json json = Json::object();

@@ -4,6 +4,7 @@
 #include "base/arrays/lengths.hpp"
 #include "base/bytes/encodings.hpp"
 #include "report/gathered.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/sparse.hpp"
 
 namespace xtape::report_data {
@@ -41,12 +42,14 @@ std::int64_t number_of(const std::vector<std::int64_t>& colours) {
 }  // namespace
 
 Json sparsity_of(const RecordedPlay& play, Sparsity of) {
+  constexpr double most = 1 << 27;  // elements of patterns by one parameter
+  const Tape& tape = play.tape;
   const Var& output = play.outputs.at(0);
-  Json matrices = Json::array();
-  for (const ValueId id : play.tape.inputs()) {
-    const Var input = play.tape.var(id);
-    if (!is_floating(input.dtype())) continue;
-    const bool hessian = of == Sparsity::hessian;
+  const bool hessian = of == Sparsity::hessian;
+  Json matrices = Json::array(), left_out = Json::array();
+  const auto add = [&](ValueId id) {
+    const Var input = tape.var(id);
+    if (!is_floating(input.dtype())) return;
     const SparsityPattern pattern = hessian ? hessian_sparsity(output, input) : jacobian_sparsity(output, input);
     Json json = {{"input", id.node},
                  {"rows", pattern.shape[0]},
@@ -60,11 +63,26 @@ Json sparsity_of(const RecordedPlay& play, Sparsity of) {
       json["cotangents"] = number_of(colour_rows(pattern));
     }
     matrices.push_back(std::move(json));
+  };
+  for (const ValueId id : tape.inputs()) add(id);
+  double elements = 0;  // of all values that the output may need
+  for (std::int32_t i = 0; i <= output.id().node; ++i)
+    for (const ValueType& type : tape.node(i).outputs) elements += static_cast<double>(count_of(type.shape));
+  for (std::int32_t i = 0; i <= output.id().node; ++i) {
+    const Node& node = tape.node(i);
+    if (node.op != &parameter_op()) continue;
+    if (elements * static_cast<double>(node.storage.count()) > most)
+      left_out.push_back(node.name);
+    else
+      add({i, 0});
   }
-  if (matrices.empty())
-    throw DtypeError("the sparsity of a matrix of derivatives needs an input of floats; there is none");
-  return {
-      {"kind", of == Sparsity::hessian ? "Hessian" : "Jacobian"}, {"output", output.id().node}, {"matrices", matrices}};
+  if (matrices.empty() && left_out.empty())
+    throw DtypeError("the sparsity of a matrix of derivatives needs an input or a parameter of floats; there is none");
+  return {{"kind", hessian ? "Hessian" : "Jacobian"},
+          {"output", output.id().node},
+          {"matrices", matrices},
+          {"left_out", left_out},
+          {"most", most}};
 }
 
 }  // namespace xtape::report_data

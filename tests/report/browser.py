@@ -67,6 +67,15 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
 
+    def press(self, key, shift=False):
+        """Presses a key of the keyboard, such as "Tab" or "d"."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
+                 "ArrowRight": 39, "ArrowDown": 40}
+        text = "\r" if key == "Enter" else key if len(key) == 1 else ""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, text=text if kind == "keyDown" else "",
+                      windowsVirtualKeyCode=codes.get(key, ord(key[0].upper())), modifiers=8 if shift else 0)
+
     def frames(self):
         """Waits until the page is painted as it is now."""
         self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -94,6 +94,8 @@ def check_statistics():
     holds("statistics have their places", found == {"steps": [1, 2, 3],
           "kinds": {"mean": {"b": [1, True], "a": [None, 2, 3]}, "zeros": {"a": [None, None, 0.5]}}}, str(found))
     holds("modules are in the order of the file", list(found["kinds"]["mean"]) == ["b", "a"])
+    found = small_run("infinite", metrics='{"step": 1, "loss": null}\n{"step": 2, "loss": null}\n')["curves"]
+    holds("a curve says at how many updates it is not finite", found == {"loss": {"steps": [], "values": [], "not_finite": 2}}, str(found))
     found = small_run("bare", metrics='{"step": 1, "statistics": {"h": {}}}\n')["statistics"]
     holds("modules without numbers are no statistics", found == {"steps": [], "kinds": {}}, str(found))
 

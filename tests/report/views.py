@@ -10,13 +10,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import browser
 from counted import holds, report, skips
-from inputs import changed_gpt2, measured_run, plays, small, write_arrays
+from inputs import changed_gpt2, measured_run, plays, sets, small, trained, write_arrays
+from keys import check_keys
 from pages import data_of
 
 xtape, source = map(os.path.abspath, sys.argv[1:3])
 functions = {"squares": {"inputs": {"x": "float [a, d, b, c]"}, "result": "sum(x * x)"},
              "band": {"inputs": {"x": "float [n]"}, "result": "x[1:] * x[:-1]"},
-             "chain": {"inputs": {"x": "float [n]"}, "result": "sum(x[1:] * x[:-1])"}}
+             "chain": {"inputs": {"x": "float [n]"}, "result": "sum(x[1:] * x[:-1])"},
+             "empty": {"inputs": {"x": "float [n]"}, "result": "exp(x)"}, "next": {"inputs": {"x": "int64 [n]"}, "result": "x + 1"}}
 
 
 def define(function):
@@ -67,8 +69,20 @@ def check_sparsity():
     holds("a Hessian with two diagonals", (chain["rows"], chain["columns"], chain["elements"]) == (1000, 1000, 1998) and chain["products"] <= 3, str(chain))
     holds("a large picture has cells of several elements", chain["picture"]["rows"] == 192 and all((cell > 0) == (abs(i // 192 - i % 192) < 1) or
           abs(i // 192 - i % 192) == 1 for i, cell in enumerate(cells)))
-    error = plays(xtape, "report", "gpt2", *small, "--sparsity", "jacobian", code=2)
-    holds("tokens have no derivatives", "needs an input of floats" in error, error)
+    plays(xtape, "report", "gpt2", *small, *sets(n_positions=64), "--with", "b=2,t=4", "--sparsity", "jacobian", "--out", "weights.html")
+    play = data_of("weights.html")["plays"][0]
+    names = [data_of("weights.html")["strings"][name] for name in play["graph"]["name"]]
+    of = {names[each["input"]]: (each["rows"], each["columns"], each["elements"]) for each in play["sparsity"]["matrices"]}
+    holds("a loss depends on the weights that it uses", of["wte.weight"] == (1, 88, 88) and of["wpe.weight"] == (1, 512, 32) and
+          not play["sparsity"]["left_out"], str(of))
+    plays(xtape, "report", "gpt2", "--with", "b=1,t=4", "--sparsity", "jacobian", "--out", "large.html")
+    found = data_of("large.html")["plays"][0]["sparsity"]
+    holds("large weights are left out", "wte.weight" in found["left_out"] and found["most"] == 1 << 27)
+    define("next")
+    error = plays(xtape, "report", "next.json", "--tape", "next", "--with", "n=3", "--sparsity", "jacobian", code=2)
+    holds("integers have no derivatives", "needs an input or a parameter of floats" in error, error)
+    empty = sparsity("empty", "jacobian", 0)
+    holds("a matrix without rows has no elements", (empty["rows"], empty["columns"], empty["elements"]) == (0, 0, 0), str(empty))
 
 
 def check_watched():
@@ -132,6 +146,7 @@ def check_sliders(chromium):
 def check_tabs(chromium):
     for page, view, words in (("sliced", "threads", ["One play", "playing thread", "busy"]), ("band", "sparsity", ["Jacobian by x", "2 tangents, not 9"]),
                               ("chain", "sparsity", ["Hessian by x", "directions, not 1,000", "192 × 192 cells"]),
+                              ("empty", "sparsity", ["Jacobian by x", "0 tangents"]), ("large", "sparsity", ["Left out: wte.weight", "134,217,728"]),
                               ("run", "runs", ["Watched: h.1.attn.scores", "Loss"])):
         chromium.opened(f"{page}.html")
         chromium.value(f"document.getElementById('tab-{view}').click()")
@@ -165,6 +180,9 @@ with tempfile.TemporaryDirectory() as work:
             check_sliders(chromium)
             check_tabs(chromium)
             check_print(chromium)
+            trained(xtape, "fine", *sets(steps=4))
+            plays(xtape, "report", "fine", "--values", "--source", "the rain", "--out", "fine.html")
+            check_keys(chromium, "fine.html")
     else:
         skips("it needs Chromium")
 sys.exit(report())

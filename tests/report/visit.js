@@ -43,8 +43,7 @@ async function visit() {
     await wait();
     const canvases = [...document.querySelectorAll("#view .stage canvas")];
     for (let i = 0; i < 100 && !canvases.every(painted); ++i) await wait();  // a busy machine draws later
-    found.views[key.slice(4)] = { text: document.getElementById("view").textContent.slice(0, 20000), painted: canvases.map(painted),
-      unnamed: [...document.querySelectorAll("button, select, input, canvas[role]")].filter(each => !(each.textContent || each.getAttribute("aria-label") || each.placeholder || each.labels?.length)).length };
+    found.views[key.slice(4)] = { text: document.getElementById("view").textContent.slice(0, 20000), painted: canvases.map(painted) };
   }
   const graph = report.views.get("graph0")?.view;
   if (graph) {

@@ -278,7 +278,7 @@ void add_report(CLI::App& program) {
   command.add_flag("--values", arguments.values, "Play, and show the range and a histogram of every value");
   command.add_flag("--errors", arguments.errors, "Play, and show the rounding errors of all values");
   add_option(command, "--sparsity", arguments.sparsity,
-             "Show the sparsity of the first output's jacobian or hessian, for each input of floats")
+             "Show the sparsity of the first output's jacobian or hessian, for each input and parameter of floats")
       ->check(CLI::IsMember({"jacobian", "hessian"}));
   add_option(command, "--memory", arguments.limits,
              "Also show the plan that takes at most this, such as 300MiB; repeatable", one_value)

@@ -1,6 +1,6 @@
 // Attention: layers × heads as small pictures, and one of them with its tokens.
-import { bytesOf, choice, el, percent, shown } from "./dom.js";
-import { Stage, colour, fitted, shade, shadeText } from "./stage.js";
+import { bytesOf, choice, el, fill, percent, roving, shown } from "./dom.js";
+import { Stage, colour, fitted, hex, shade, shadeText } from "./stage.js";
 import { state } from "./state.js";
 
 // A byte of a picture is a number from 0 to 1, as 0 to 254, or 255 for one that is not finite.
@@ -37,10 +37,10 @@ export class AttentionView {
           share);
       this.small.push({ layer, head, share, button });
     }
-    this.grid = el("div", { class: "small" }, this.small.map(({ button }) => button));
+    this.grid = roving(el("div", { class: "small" }, this.small.map(({ button }) => button)));
     const place = el("div", { class: "stage", style: { "min-height": "420px" } });
     this.title = el("b", {});
-    this.host.replaceChildren(el("div", { class: "bar" },
+    fill(this.host, el("div", { class: "bar" },
       this.all.length > 1 ? choice("Attention", this.all.map((each, i) => [String(i), `${each.which}: ${each.name}`]),
           String(index), i => this.use(Number(i))) : "",
       this.title, choice("Heads by attention to", [["", "–"],
@@ -48,11 +48,8 @@ export class AttentionView {
       el("span", {}, `rows: ${shown(this.chosen.queries.text)}, columns: ${shown(this.chosen.keys.text)}. `,
         "Hover over a token or a cell.")), place, this.grid);
     this.stage = new Stage(place, {
-      label: "Attention weights of one head", moves: "none",
-      bounds: stage => ({ x: 0, y: 0, width: stage.width, height: stage.height }),
-      draw: (context, stage) => this.draw(context, stage),
-      hit: (x, y, stage) => this.hit((x - stage.x) * stage.kx, (y - stage.y) * stage.ky),
-      tip: cell => cell.text,
+      label: "Attention weights of one head.", moves: "none", draw: (context, stage) => this.draw(context, stage),
+      hit: (x, y) => this.hit(x, y), boxes: () => this.boxes(), tip: cell => cell.text,
     });
     this.choose(layers - 1, 0);
   }
@@ -95,7 +92,7 @@ export class AttentionView {
     for (let row = 0; row < rows; ++row) for (let column = 0; column < columns; ++column) {
       context.globalAlpha = focus === null || focus === row ? 1 : 0.35;
       const weight = this.weight(row, column);
-      context.fillStyle = Number.isNaN(weight) ? `rgb(${orange.join(" ")})` : shadeText(weight);
+      context.fillStyle = Number.isNaN(weight) ? hex(orange) : shadeText(weight);
       context.fillRect(left + column * cell, top + row * cell, cell - (cell > 8 ? 1 : 0), cell - (cell > 8 ? 1 : 0));
     }
     context.globalAlpha = 1;
@@ -114,6 +111,12 @@ export class AttentionView {
       context.fillText(fitted(context, shown(keys.tokens[column]), 88), 0, 0);
       context.restore();
     }
+  }
+  /// The cells, each row behind its token.
+  boxes() {
+    const { rows, columns, left, top, cell } = this.measure(this.stage);
+    return Array.from({ length: rows }, (_, row) => [[0, top + row * cell, left, cell],
+      ...Array.from({ length: columns }, (_, i) => [left + i * cell, top + row * cell, cell, cell])]).flat();
   }
   hit(x, y) {
     const { rows, columns, left, top, cell } = this.measure(this.stage);

@@ -1,7 +1,7 @@
 // Curves over updates with axes, a cross-hair and a brush.
 import { numberText } from "./dom.js";
 import { niceStep } from "./memory.js";
-import { Stage, colour, showTip } from "./stage.js";
+import { Stage, colour } from "./stage.js";
 
 const frame = { left: 58, right: 12, top: 10, bottom: 26 };
 
@@ -21,14 +21,10 @@ export class Chart {
   constructor(host, label, curves, shared) {
     Object.assign(this, { curves, shared });
     shared.charts.push(this);
-    this.stage = new Stage(host, { label, moves: "none", bounds: () => ({ x: 0, y: 0, width: 1, height: 1 }),
-        draw: context => this.draw(context) });
-    const { canvas } = this.stage;
-    canvas.addEventListener("pointerdown", event => (this.brush = this.stepAt(event)));
-    canvas.addEventListener("pointermove", event => this.pointed(event));
-    canvas.addEventListener("pointerup", event => this.brushed(this.stepAt(event)));
-    canvas.addEventListener("dblclick", () => this.show(null, null));
-    canvas.addEventListener("pointerleave", () => this.point(null));
+    this.stage = new Stage(host, { label: `${label}. Enter begins and ends a range to show.`, moves: "none",
+      draw: context => this.draw(context), hit: x => this.stepAt(x), boxes: () => this.boxes(),
+      tip: step => this.tipOf(step), over: step => this.point(step), press: step => this.brushed(step),
+      all: () => this.show(null, null) });
   }
   show(from, to) {
     Object.assign(this.shared, { from, to });
@@ -36,23 +32,31 @@ export class Chart {
   }
   point(step) {
     this.shared.at = step;
+    if (step === null) this.brush = undefined;
     for (const chart of this.shared.charts) chart.stage.request();
   }
-  stepAt(event) {
-    const x = event.clientX - this.stage.canvas.getBoundingClientRect().left;
-    const width = Math.max(1, this.stage.width - frame.left - frame.right);
-    return this.from + (x - frame.left) / width * (this.to - this.from);
+  width() {
+    return Math.max(1, this.stage.width - frame.left - frame.right);
   }
-  pointed(event) {
-    const step = this.stepAt(event);
-    this.point(step);
-    const lines = this.curves.map(curve => {
+  stepAt(x) {
+    return this.from + (x - frame.left) / this.width() * (this.to - this.from);
+  }
+  /// The updates of the longest curve, as columns of at least 4 pixels.
+  boxes() {
+    const { steps } = this.curves.reduce((a, b) => (b.steps.length > a.steps.length ? b : a));
+    const places = steps.filter(step => step >= this.from && step <= this.to)
+      .map(step => frame.left + (step - this.from) / (this.to - this.from) * this.width());
+    let last = -Infinity;
+    return places.filter(x => x - last >= 4 && (last = x)).map(x => [x, 0, 0, this.stage.height]);
+  }
+  tipOf(step) {
+    return this.curves.map(curve => {
       const i = nearest(curve.steps, step);
       return i < 0 ? "" : `${curve.name}: ${numberText(curve.values[i])} at ${curve.steps[i]}`;
-    });
-    showTip(lines.filter(Boolean).join("\n"), event.clientX, event.clientY);
+    }).filter(Boolean).join("\n");
   }
   brushed(end) {
+    if (this.brush === undefined) return (this.brush = end);
     const [from, to] = [Math.min(this.brush, end), Math.max(this.brush, end)];
     if (to - from > (this.to - this.from) * 0.02) this.show(from, to);
     this.brush = undefined;
@@ -124,8 +128,10 @@ export class Chart {
     });
     context.stroke();
     context.setLineDash([]);
-    if (curve.points && values.length < 200)
-      values.forEach((value, i) => value !== null && dot(context, x(curve.steps[i]), y(value), 2.4));
+    const all = curve.points && values.length < 200, none = i => (values[i] ?? null) === null;
+    values.forEach((value, i) => {  // a number between none is no line
+      if (!none(i) && (all || (none(i - 1) && none(i + 1)))) dot(context, x(curve.steps[i]), y(value), 2.4);
+    });
     if (curve.best) {
       context.lineWidth = 2;
       context.beginPath();
@@ -151,7 +157,7 @@ export class Chart {
       context.fillText(numberText(value), frame.left - 6, y(value));
     }
     context.textAlign = "center";
-    const step = niceStep((this.to - this.from) / Math.max(2, width / 110));
+    const step = Math.max(1, niceStep((this.to - this.from) / Math.max(2, width / 110)));
     for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step)
       context.fillText(at.toLocaleString("en"), x(at), height - 12);
     line(frame.left, height - frame.bottom, width - frame.right, height - frame.bottom);

@@ -1,5 +1,5 @@
 // Two plays side by side: their graphs with what differs, their sizes, ops and modules.
-import { bytesText, el, secondsText, shown, shownLines, table } from "./dom.js";
+import { bytesText, el, longText, secondsText, shown, shownLines, table } from "./dom.js";
 import { compare } from "./difference.js";
 import { GraphView } from "./graph.js";
 import { colour } from "./stage.js";
@@ -102,7 +102,7 @@ export class CompareView {
     const texts = rows.slice(0, most).map(({ play, node, kind }) => [textOf(kind), play.title(node),
       play.typeText(node), play.place(play.site[node]), kind === "changed" ? play.change[node] : ""]);
     return el("div", { class: "pad scroll" }, el("h2", {}, `Differences: ${rows.length.toLocaleString("en")}`),
-      el("pre", {}, shownLines(state.page.difference || "The tapes record the same computation.")),
+      longText("Difference", shownLines(state.page.difference || "The tapes record the same computation.")),
       rows.length > 0 ? table(["", "node", "type", "line", "what"], texts, i => {
         use(rows[i].play);
         selectNode(rows[i].node);

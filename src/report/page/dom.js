@@ -37,17 +37,41 @@ export function shown(text) {
 /// The same for texts of several lines.
 export const shownLines = text => shown(text).replaceAll("␊", "\n");
 
-/// An element like a button that is a row or an item: `go` on click, Enter and space.
-export function clickable(element, go) {
-  element.tabIndex = 0;
-  element.addEventListener("click", go);
-  element.addEventListener("keydown", event => {
-    if (event.key !== "Enter" && event.key !== " ") return;
+/// A text that is a button.
+export const link = (text, go) => el("button", { class: "plain link", onclick: go }, shown(text));
+
+/// A text of many lines, which keys scroll.
+export const longText = (name, text = "") => el("pre", { tabindex: "0", role: "group", "aria-label": name }, text);
+
+/// Makes the buttons of a list one stop of Tab, among which arrow keys, Home and End move. `then` gets the next one.
+export function roving(list, then) {
+  const buttons = () => [...list.querySelectorAll("button:not(.dim)")];
+  buttons().forEach((button, i) => (button.tabIndex = i === 0 ? 0 : -1));
+  list.addEventListener("focusin", event =>
+    buttons().forEach(button => (button.tabIndex = button === event.target ? 0 : -1)));
+  list.addEventListener("keydown", event => {
+    const all = buttons(), at = all.indexOf(event.target), last = all.length - 1;
+    const next = all[{ ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0,
+      End: last }[event.key]];
+    if (at < 0 || !next) return;
     event.preventDefault();
-    go(event);
+    next.focus();
+    then?.(next);
   });
-  return element;
+  return list;
 }
+
+/// Replaces what is in a place. A control that has the focus gives it to the one that comes to its place.
+export function fill(host, ...children) {
+  const controls = () => [...host.querySelectorAll("button, select, input")];
+  const at = controls().indexOf(document.activeElement);
+  host.replaceChildren(...children);
+  controls()[at]?.focus();
+}
+
+/// "1 step", "2,000 steps".
+export const plural = (count, what) => (count === 1 ? what : what + "s");
+export const counted = (count, what) => `${count.toLocaleString("en")} ${plural(count, what)}`;
 
 export function bytesText(bytes) {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
@@ -83,22 +107,23 @@ export function shortType(type) {
   return found[2] === "" ? dtype : dtype + " " + found[2].replaceAll(", ", "×");
 }
 
-/// A table. Cells that are numbers or end in "|n" headings align right. `go` is called with the index of a row.
+/// A table. Headings that end in "|n" are those of numbers, which align right. `go` is called with the index of a row.
 export function table(headings, rows, go) {
   const right = headings.map(heading => heading.endsWith("|n"));
   const head = el("tr", {}, headings.map((heading, i) =>
     el("th", { class: right[i] ? "n" : "", scope: "col" }, heading.replace("|n", ""))));
   const body = rows.map((row, i) => {
-    const line = el("tr", { class: go ? "go" : "" },
-      row.map((cell, j) => el("td", { class: right[j] ? "n" : "" }, cell instanceof Node ? cell : shown(cell ?? ""))));
-    return go ? clickable(line, () => go(i)) : line;
+    const cells = row.map((cell, j) => el("td", { class: right[j] ? "n" : "" },
+      go && j === 0 ? el("button", { class: "plain" }, shown(cell)) : shown(cell ?? "")));
+    return el("tr", go ? { class: "go", onclick: () => go(i) } : {}, cells);
   });
-  return el("table", {}, el("thead", {}, head), el("tbody", {}, body));
+  const none = rows.length > 0 ? "" : el("caption", { class: "dim" }, "None.");
+  return roving(el("table", {}, none, el("thead", {}, head), el("tbody", {}, body)));
 }
 
-/// A list of choices with a label. `change` gets the value.
-export function choice(label, options, value, change) {
-  const select = el("select", { onchange: event => change(event.target.value) },
+/// A list of choices with a label. `change` gets the value. `name` is for those who cannot see what it stands beside.
+export function choice(label, options, value, change, name = label) {
+  const select = el("select", { "aria-label": name, onchange: event => change(event.target.value) },
     options.map(([key, text]) => el("option", { value: key, selected: key === value }, shown(text))));
   return el("label", {}, label, select);
 }

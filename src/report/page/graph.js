@@ -1,7 +1,8 @@
 // The graph: modules as boxes that open, calls, and the edges between them.
-import { choice, el, bytesText, largest, secondsText, shortType, shown, numberText, clickable } from "./dom.js";
+import { bytesText, choice, counted, el, fill, largest, numberText, plural } from "./dom.js";
+import { roving, secondsText, shortType, shown } from "./dom.js";
 import { arrange, head } from "./nesting.js";
-import { Stage, colour, fitted, shadeText } from "./stage.js";
+import { Stage, colour, fitted, ink, shadeText } from "./stage.js";
 import { select, selectModule, selectNode, state } from "./state.js";
 import { Tree } from "./tree.js";
 
@@ -34,12 +35,12 @@ export class GraphView {
     host.append(this.bar, place);
     this.remake();
     this.stage = new Stage(place, {
-      label: `Graph of ${shown(play.name)}. Arrow keys move, + and - zoom, 0 shows everything. ` +
-          "The list of modules is in the details.",
+      label: `Graph of ${play.name}. The list of modules is in the details.`,
       uniform: true, readable: true, pad: 24,
       bounds: () => ({ x: 0, y: 0, width: this.root.w, height: this.root.h, top: this.root.items[0]?.ay }),
       draw: (context, stage) => this.draw(context, stage),
       hit: (x, y) => this.hit(this.root, x, y),
+      boxes: () => this.items.flatMap(item => (item === this.root ? [] : this.placesOf(item))),
       tip: item => this.tipOf(item),
       click: item => this.clicked(item),
     });
@@ -54,9 +55,9 @@ export class GraphView {
     const { play } = this, backward = play.op.filter((_, i) => play.isBackward(i)).length;
     const kinds = Object.entries(colourings).filter(([key]) =>
       key === "kind" || (key === "error" ? play.errors.length > 0 : play.plan !== undefined));
-    this.bar.replaceChildren(
-      el("span", {}, el("b", {}, play.count.toLocaleString("en")),
-          backward > 0 ? ` nodes, ${backward.toLocaleString("en")} of them backward` : " nodes"),
+    fill(this.bar,
+      el("span", {}, el("b", {}, play.count.toLocaleString("en")), " " + plural(play.count, "node"),
+          backward > 0 ? `, ${backward.toLocaleString("en")} of them backward` : ""),
       choice("Colour", kinds.map(([key, { name }]) => [key, name]), this.colouring, key => {
         this.colouring = key;
         this.mark();
@@ -88,7 +89,7 @@ export class GraphView {
   }
   makeLines(item) {
     const { play } = this;
-    if (item.box) return [shown(item.box.name || "(model)"), `${item.box.count.toLocaleString("en")} calls`];
+    if (item.box) return [shown(item.box.name || "(model)"), counted(item.box.count, "call")];
     const { node } = item, step = play.plan?.stepOf[node] ?? -1;
     const name = this.played && step >= 0 ? play.plan.op[step] : play.op[node];
     const title = play.label[node] && play.op[node] === "input" ? play.label[node] : name;
@@ -237,7 +238,7 @@ export class GraphView {
     const kind = item.box ? "module" : classOf(this.play, item.node), stroke = colour(kind + "-edge");
     if (!colourings[this.colouring].of) return { fill: colour(kind), stroke };
     const strength = this.largest > 0 ? Math.sqrt((this.total.get(item) ?? 0) / this.largest) : 0;
-    return { fill: shadeText(strength), stroke, text: strength > 0.55 ? "#10131a" : "#fff" };
+    return { fill: shadeText(strength), stroke, text: ink(shadeText(strength)) };
   }
   fillBox(context, item, { fill, stroke, radius = 6, width = 1.2, dash = [] }) {
     context.beginPath();
@@ -281,21 +282,31 @@ export class GraphView {
     this.hitX = x;
     return item;
   }
+  /// Where an item can be clicked: a fold to the layer before, to that after, and to close it.
+  placesOf({ ax, ay, w, h, box }) {
+    if (!box?.open) return [[ax, ay, w, h]];
+    return box.members ? [[ax, ay, w / 2, head], [ax + w / 2, ay, w / 2 - 36, head], [ax + w - 36, ay, 36, head]]
+      : [[ax, ay, w, head]];
+  }
+  /// The layer of an open fold to which a click goes: -1 is that before, 1 that after, 0 none.
+  stepOf({ box, ax, w }) {
+    return !box.open || !box.members || this.hitX >= ax + w - 36 ? 0 : this.hitX < ax + w / 2 ? -1 : 1;
+  }
   tipOf(item) {
     const { play } = this, of = colourings[this.colouring];
     const value = of.of ? `\n${of.name}: ${of.text(this.total.get(item) ?? 0)}` : "";
     const { box, node } = item;
-    const way = box?.open ? "close" : "open";
-    if (box) return `${shown(box.path || box.name)}\n${box.count} calls${value}\nClick to ${way}`;
+    const click = box && ({ "-1": "for the layer before", 1: "for the layer after" }[this.stepOf(item)] ??
+        (box.open ? "to close" : "to open"));
+    if (box) return `${shown(box.path || box.name)}\n${counted(box.count, "call")}${value}\nClick ${click}`;
     return `${shown(play.title(node))}\n${play.typeText(node)}\n${shown(play.place(play.site[node]))}${value}`;
   }
   clicked(item) {
     this.focused = item;
     if (!item) return select(null);
     if (!item.box) return selectNode(item.node, false);
-    const { box } = item, before = { x: item.ax, y: item.ay };
-    if (box.open && box.members && this.hitX < item.ax + item.w - 36) {
-      const step = this.hitX < item.ax + item.w / 2 ? -1 : 1;
+    const { box } = item, before = { x: item.ax, y: item.ay }, step = this.stepOf(item);
+    if (step !== 0) {
       box.shownMember = (box.shownMember + step + box.members.length) % box.members.length;
     } else {
       box.open = !box.open;
@@ -328,13 +339,14 @@ export class GraphView {
   outline() {
     const list = el("div", { class: "list" });
     const add = (box, depth) => {
-      if (depth > 0) list.append(clickable(el("div", { role: "button", style: { "padding-left": 12 * depth + "px" } },
-        shown(box.name), el("span", { class: "dim" }, ` ${box.count} calls`)),
-      () => box.path && selectModule(box.members ? box.members[0].path : box.path)));
+      const go = () => box.path && selectModule(box.members ? box.members[0].path : box.path);
+      if (depth > 0) list.append(el("button", { class: "plain", onclick: go,
+        style: { "padding-left": 12 * depth + "px" } }, shown(box.name),
+      el("span", { class: "dim" }, ` ${counted(box.count, "call")}`)));
       for (const kid of (box.members ? box.members[0] : box).kids.values())
         if (depth < 3 && kid.count > 1) add(kid, depth + 1);
     };
     add(this.tree.root, 0);
-    return list;
+    return roving(list);
   }
 }

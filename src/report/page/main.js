@@ -1,14 +1,14 @@
 // Starts the page: views and their tabs, search, keys, the theme, and the reload of a page that grows.
 import { AttentionView } from "./attention.js";
 import { CompareView } from "./compare.js";
-import { byId, clickable, el, shown, shownLines } from "./dom.js";
+import { byId, el, fill, roving, shown, shownLines } from "./dom.js";
 import { readPage } from "./data.js";
 import { GraphView } from "./graph.js";
 import { MemoryView } from "./memory.js";
 import { showDetails, SourcePanel } from "./panels.js";
 import { RunsView } from "./runs.js";
 import { SparsityView } from "./sparsity.js";
-import { redrawAll } from "./stage.js";
+import { redrawAll, stages } from "./stage.js";
 import { onChange, select, selectNode, state } from "./state.js";
 import { ThreadsView } from "./threads.js";
 import { TimeView } from "./time.js";
@@ -33,7 +33,7 @@ let current = null, sourcePanel = null;
 const available = () => views.filter(([, , , has]) => has(state.page, state.play));
 
 function showTabs() {
-  byId("tabs").replaceChildren(...available().map(([key, name]) => el("button", {
+  fill(byId("tabs"), ...available().map(([key, name]) => el("button", {
     role: "tab", id: "tab-" + key, "aria-selected": key === state.view, "aria-controls": "view",
     tabindex: key === state.view ? "0" : "-1", onclick: () => open(key),
   }, name)));
@@ -83,11 +83,11 @@ function search(words) {
       play.sites[play.site[node]].text, play.plan?.op[play.plan.stepOf[node]] ?? ""].join(" ").toLowerCase();
     if (wanted.every(word => line.includes(word))) all.push(node);
   }
-  const item = (title, rest, go) =>
-      clickable(el("button", { role: "option", tabindex: "0" }, title, el("span", { class: "dim" }, rest)), () => {
+  const item = (title, rest, go) => el("button", { onclick: () => {
+    byId("search").focus();
     found.hidden = true;
     go();
-  });
+  } }, title, el("span", { class: "dim" }, rest));
   found.replaceChildren(item(`All ${all.length} matches`, "", () => selectAll(words, all)),
     ...all.slice(0, 60).map(node =>
         item(shown(play.title(node)), ` ${play.typeText(node)}  ${shown(play.sites[play.site[node]].path)}`,
@@ -99,30 +99,36 @@ const selectAll = (words, nodes) =>
     steps: nodes.map(node => state.play.plan?.stepOf[node] ?? -1) });
 
 function listen() {
-  const input = byId("search");
+  const input = byId("search"), found = byId("found");
   input.addEventListener("input", () => search(input.value));
   input.addEventListener("keydown", event => {
     if (event.key === "Enter") {
       selectAll(input.value, search(input.value));
-      byId("found").hidden = true;
+      found.hidden = true;
     }
-    if (event.key === "ArrowDown") byId("found").querySelector("button")?.focus();
-    if (event.key === "Escape") byId("found").hidden = true;
+    if (event.key === "ArrowDown") found.querySelector("button")?.focus();
   });
-  document.addEventListener("pointerdown", event => event.target.closest(".search") || (byId("found").hidden = true));
+  input.parentElement.addEventListener("keydown", event => {
+    if (event.key !== "Escape" || found.hidden) return;
+    event.stopPropagation();  // the selection stays
+    input.focus();
+    found.hidden = true;
+  });
+  for (const leaving of ["pointerdown", "focusin"])
+    document.addEventListener(leaving, event => event.target.closest(".search") || (found.hidden = true));
+  roving(found);
+  roving(byId("tabs"), tab => tab.click());
   document.addEventListener("keydown", event => {
-    const typing = event.target.closest("input, select, textarea");
-    if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
-    const tabs = available();
-    if (event.key >= "1" && event.key <= "9" && tabs[event.key - 1]) open(tabs[event.key - 1][0]);
-    else if (event.key === "/") input.focus();
+    const typing = event.target.closest("input:not([type=checkbox], [type=range]), select");
+    if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
+    const tab = /^[1-9]$/.test(event.key) && byId("tabs").children[event.key - 1];
+    if (tab) {
+      tab.focus();
+      tab.click();
+    } else if (event.key === "/") input.focus();
     else if (event.key === "d") switchTheme();
     else if (event.key === "Escape") select(null);
-    else if (event.target.role === "tab" && (event.key === "ArrowRight" || event.key === "ArrowLeft")) {
-      const at = tabs.findIndex(([key]) => key === state.view) + (event.key === "ArrowRight" ? 1 : -1);
-      open(tabs[(at + tabs.length) % tabs.length][0]);
-      byId("tab-" + state.view).focus();
-    } else return;
+    else return;
     event.preventDefault();
   });
 }
@@ -169,7 +175,7 @@ async function start() {
   state.view = location.hash.slice(1) || (page.plays[0]?.failure ? "failure" : "");
   usePlay(0);
   if (page.reload > 0) setTimeout(() => location.reload(), 1000 * page.reload);
-  globalThis.report = { state, views: made };  // for the console
+  globalThis.report = { state, views: made, stages: () => [...stages] };  // for the console
   document.documentElement.dataset.ready = Math.round(performance.now());
 }
 start();

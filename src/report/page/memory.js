@@ -1,6 +1,7 @@
 // Memory: the arena over the steps, each buffer a rectangle at its place, from its first to its last use.
-import { bytesText, choice, el, largest, numberText, percent, secondsText, shown, table } from "./dom.js";
-import { Stage, colour, fitted, seriesColour } from "./stage.js";
+import { bytesText, choice, counted, el, fill, largest, numberText } from "./dom.js";
+import { percent, plural, secondsText, shown, table } from "./dom.js";
+import { Stage, colour, fitted, ink, seriesColour } from "./stage.js";
 import { changed, select, selectNode, state } from "./state.js";
 
 const edge = { left: 66, bottom: 34, top: 14 };
@@ -16,7 +17,8 @@ export class MemoryView {
     this.stage = new Stage(place, {
       label: "Memory over the steps. The largest buffers at the peak are in the table below.",
       bounds: stage => this.bounds(stage), draw: (context, stage) => this.draw(context, stage),
-          hit: (x, y) => this.hit(x, y),
+      hit: (x, y) => this.hit(x, y), boxes: () => this.buffers.map(({ first, last, offset, bytes }) =>
+        [first, this.up(offset + bytes), last + 1 - first, bytes]),
       tip: buffer => this.tipOf(buffer), click: buffer => (buffer ? this.choose(buffer) : select(null)),
     });
   }
@@ -35,12 +37,13 @@ export class MemoryView {
     }
     const limit = plan => (plan.limit > 0 ? "at most " + bytesText(plan.limit) : "without a limit");
     const parts = Object.entries(plan.parts).filter(([, bytes]) => bytes > 0);
-    this.bar.replaceChildren(
-      el("span", {}, "Peak ", el("b", {}, bytesText(plan.peak)), " = ",
+    fill(this.bar,
+      el("span", {}, "Peak ", el("b", {}, bytesText(plan.peak)), parts.length > 0 ? " = " : "",
           parts.map(([name, bytes]) => `${bytesText(bytes)} ${name}`).join(" + ")),
       play.plans.length > 1 ? choice("Plan", play.plans.map((plan, i) => [String(i), limit(plan)]),
           String(play.plans.indexOf(plan)), i => this.switchTo(Number(i))) : "",
-      plan.again.size > 0 ? el("span", {}, el("b", {}, plan.again.size), " steps run again (shaded)") : "",
+      plan.again.size > 0 ? el("span", {}, el("b", {}, plan.again.size),
+        ` ${plural(plan.again.size, "step")} run again (shaded)`) : "",
       el("button", { onclick: () => this.stage.fit() }, "Fit"));
     this.listPeak();
   }
@@ -58,9 +61,9 @@ export class MemoryView {
       each.label, bytesText(each.bytes), percent(each.bytes / plan.live[plan.peakStep]),
       each.node >= 0 ? play.typeText(each.node) : "", `${each.first} – ${each.last}`,
       each.node >= 0 ? play.place(play.site[each.node]) : ""]);
-    this.below.replaceChildren(
+    fill(this.below,
       el("div", {}, el("h2", {}, `At the peak, step ${plan.peakStep} (${plan.op[plan.peakStep]}): `,
-        `${bytesText(plan.live[plan.peakStep])} in ${living.length} buffers`),
+        `${bytesText(plan.live[plan.peakStep])} in ${counted(living.length, "buffer")}`),
       table(["buffer", "size|n", "share|n", "type", "steps", "line"], rows, i => this.choose(living[i]))),
       this.play.curve?.length > 1 ? this.curveTable() : "",
       this.play.plans.length > 1 ? this.planTable() : "");
@@ -115,7 +118,7 @@ export class MemoryView {
         context.strokeRect(x, y, w, h);
       }
       if (h > 14 && w > 70 && on) {
-        context.fillStyle = colour("on-series");
+        context.fillStyle = ink(context.fillStyle);
         context.textAlign = "left";
         context.fillText(fitted(context, `${shown(buffer.label)}  ${bytesText(buffer.bytes)}`, w - 10),
             Math.max(x, edge.left) + 5, y + h / 2);
@@ -155,12 +158,12 @@ export class MemoryView {
     context.fillStyle = colour("dim");
     context.textAlign = "right";
     const lowest = this.height - (stage.y + (stage.height - edge.bottom) / stage.ky), highest = this.height - stage.y;
-    const step = 2 ** Math.ceil(Math.log2((highest - lowest) / 8));
+    const step = Math.max(1, 2 ** Math.ceil(Math.log2((highest - lowest) / 8)));
     const top = highest - 8 / stage.ky;  // so that no text is cut
     for (let at = Math.max(0, Math.ceil(lowest / step) * step); at < top; at += step)
       context.fillText(bytesText(at), edge.left - 6, stage.toY(this.up(at)));
     context.textAlign = "center";
-    const per = niceStep(stage.width / stage.kx / 8);
+    const per = Math.max(1, niceStep(stage.width / stage.kx / 8));
     const from = Math.max(0, Math.ceil((stage.x + edge.left / stage.kx) / per) * per);
     for (let at = from; at <= this.plan.count && stage.toX(at) < stage.width; at += per)
       context.fillText(numberText(at), stage.toX(at), stage.height - edge.bottom + 11);

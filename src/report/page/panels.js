@@ -1,16 +1,15 @@
 // The details of what is selected, and the text of the definition, whose lines select.
-import { bytesText, choice, clickable, el, facts, largest, numberText, percent } from "./dom.js";
-import { secondsText, shown, shownLines } from "./dom.js";
+import { bytesText, choice, el, facts, fill, largest, numberText, percent } from "./dom.js";
+import { link, longText, roving, secondsText, shown, shownLines } from "./dom.js";
 import { selectLine, selectModule, selectNode, state } from "./state.js";
 import { pictureOf } from "./values.js";
-
-const link = (text, go) => clickable(el("a", { role: "link" }, shown(text)), go);
 
 function nodeLinks(play, nodes, most = 12) {
   const lines = nodes.slice(0, most).map(node =>
     el("div", {}, link(play.title(node), () => selectNode(node)),
         el("span", { class: "dim" }, " " + play.typeText(node))));
-  return nodes.length > most ? [...lines, el("div", { class: "dim" }, `… ${nodes.length - most} more`)] : lines;
+  const more = nodes.length > most ? el("div", { class: "dim" }, `… ${nodes.length - most} more`) : "";
+  return roving(el("div", {}, lines, more));
 }
 
 function siteLink(play, index) {
@@ -54,7 +53,7 @@ function nodeDetails(play, node) {
     inputs.length > 0 ? [el("h3", {}, "Operands"), nodeLinks(play, inputs)] : "",
     play.readers[node].length > 0 ? [el("h3", {}, "Read by"), nodeLinks(play, [...new Set(play.readers[node])])] : "",
     together.length > 0 ? [el("h3", {}, "In the same step"), nodeLinks(play, together)] : "",
-    play.bodies[node] ? [el("h3", {}, "Its body"), el("pre", {}, shownLines(play.bodies[node]))] : "",
+    play.bodies[node] ? [el("h3", {}, "Its body"), longText("Body", shownLines(play.bodies[node]))] : "",
   ];
 }
 
@@ -78,10 +77,12 @@ function totals(play, selection) {
 }
 
 export function showDetails(host, outline) {
-  const { play, selection, page } = state;
+  const { play, selection, page } = state, inside = host.contains(document.activeElement);
   if (selection && play) {
-    host.replaceChildren(el("h2", {}, shown(selection.title)), ...(selection.value ? [pictureOf(selection.value)] : []),
+    host.replaceChildren(el("h2", { tabindex: "-1" }, shown(selection.title)),
+      ...(selection.value ? [pictureOf(selection.value)] : []),
       ...(selection.node !== undefined ? nodeDetails(play, selection.node) : totals(play, selection)).flat(3));
+    if (inside) host.firstChild.focus();  // not on the link that is gone
     return;
   }
   const { plan } = play ?? {};
@@ -142,12 +143,12 @@ export class SourcePanel {
       const known = used.has(i + 1), go = () => selectLine(file.name, i + 1);
       return el("button", { class: known ? "" : "dim", tabindex: known ? "0" : "-1", onclick: go }, cells);
     });
-    this.code = el("div", { class: "code" }, this.lines);
+    this.code = roving(el("div", { class: "code" }, this.lines));
     const names = this.files.map((each, i) => [String(i), each.name.split("/").pop()]);
-    this.host.replaceChildren(el("div", { class: "bar" }, choice("", names, String(index), i => {
+    fill(this.host, el("div", { class: "bar" }, choice("", names, String(index), i => {
       this.show(Number(i));
       this.mark(false);
-    }), el("span", { class: "key", style: { "--of": "var(--c1)" } }, "time"),
+    }, "File"), el("span", { class: "key", style: { "--of": "var(--c1)" } }, "time"),
         el("span", { class: "key", style: { "--of": "var(--c0)" } }, "memory at the peak")), this.code);
   }
   /// Marks the lines of the selection, and shows the first.

@@ -1,5 +1,5 @@
 // Runs: curves of one or many, differences of their recipes, statistics of modules, samples.
-import { choice, el, numberText, shown, shownLines, table } from "./dom.js";
+import { choice, counted, el, longText, numberText, shown, shownLines, table } from "./dom.js";
 import { Chart } from "./chart.js";
 import { Stage, colour, seriesColour, shadeText } from "./stage.js";
 import { selectModule, state } from "./state.js";
@@ -50,13 +50,13 @@ export class RunsView {
     const charts = new Map();
     this.runs.forEach((run, i) => {
       if (this.off.has(i)) return;
-      for (const [key, { steps, values }] of Object.entries(run.curves)) {
+      for (const [key, { steps, values, not_finite }] of Object.entries(run.curves)) {
         if (key === "tokens" || (key === "seconds" && "tokens_per_s" in run.curves)) continue;
         const evaluation = key.startsWith("validation_") || !("learning_rate" in run.curves) ||
             steps.length < run.curves.learning_rate.steps.length / 2;
         const best = run.best?.key === key ? run.best : null;
         const curve = { name: (this.runs.length > 1 ? run.name + " " : "") + key, colour: () => seriesColour(i), steps,
-            values, dashed: evaluation, points: evaluation, best, exact: key === "learning_rate" };
+            values, dashed: evaluation, points: evaluation, best, exact: key === "learning_rate", bad: not_finite };
         charts.set(chartOf(key), charts.get(chartOf(key)) ?? []);
         charts.get(chartOf(key)).push(curve);
       }
@@ -65,8 +65,9 @@ export class RunsView {
     const place = key => (chartOrder.includes(key) ? chartOrder.indexOf(key) : key.startsWith("Watched: ") ? 0.5 : 99);
     this.grid.replaceChildren(...[...charts.keys()].sort((a, b) => place(a) - place(b)).map(key => {
       const host = el("div", { class: "stage" }), last = charts.get(key)[0];
+      const bad = Math.max(...charts.get(key).map(curve => curve.bad));
       const card = el("div", { class: "card" },
-          el("h2", {}, shown(chartNames.get(key) ?? key),
+          el("h2", {}, shown(chartNames.get(key) ?? key), bad > 0 ? `, not finite at ${counted(bad, "update")}` : "",
           el("span", { class: "dim", style: { float: "right", "font-weight": 400 } },
         numberText(last.values[last.values.length - 1]))), host);
       queueMicrotask(() => new Chart(host, `${key} over the updates`, charts.get(key), this.shared));
@@ -81,10 +82,9 @@ export class RunsView {
       const { steps, kinds } = run.watched;
       if (this.off.has(i)) return;
       for (const kind of ["least", "largest"]) for (const [name, values] of Object.entries(kinds[kind] ?? {})) {
-        const bad = kinds.not_finite?.[name]?.filter(count => count > 0).length ?? 0;
-        const key = `Watched: ${name}` + (bad > 0 ? `, not finite at ${bad} times` : "");
+        const bad = kinds.not_finite?.[name]?.filter(count => count > 0).length ?? 0, key = `Watched: ${name}`;
         const curve = { name: (this.runs.length > 1 ? run.name + " " : "") + kind, colour: () => seriesColour(i), steps,
-          values, dashed: kind === "least", exact: true };
+          values, dashed: kind === "least", exact: true, bad };
         charts.set(key, [...(charts.get(key) ?? []), curve]);
       }
     });
@@ -103,11 +103,11 @@ export class RunsView {
   }
   recipe(run) {
     return el("div", { class: "pad" }, el("h2", {}, "Recipe"),
-        el("pre", {}, shownLines(JSON.stringify(run.recipe, null, 2))));
+        longText("Recipe", shownLines(JSON.stringify(run.recipe, null, 2))));
   }
   samples(run) {
     const all = run.samples;
-    const text = el("pre", {}), number = el("span", {});
+    const text = longText("Sample"), number = el("span", {});
     const show = i => {
       const { step, prompt, ...rest } = all[i];
       number.textContent = `update ${step}` + (prompt !== undefined ? ", " + shown(JSON.stringify(prompt)) : "");
@@ -143,9 +143,8 @@ class Statistics {
         this.size();
         this.stage.request();
       }), el("span", {}, "dark: least, yellow: most, on a logarithmic scale; orange: not finite")), this.host);
-    this.stage = new Stage(this.host, { label: "Statistics of modules over the updates", moves: "none",
-      bounds: stage => ({ x: 0, y: 0, width: stage.width, height: stage.height }),
-      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage),
+    this.stage = new Stage(this.host, { label: "Statistics of modules over the updates.", moves: "none",
+      draw: (context, stage) => this.draw(context, stage), hit: (x, y) => this.hit(x, y), boxes: () => this.boxes(),
       tip: cell => cell.text, click: cell => cell && state.play && selectModule(cell.module) });
     this.size();
   }
@@ -158,10 +157,16 @@ class Statistics {
     this.host.style.height = 16 * this.rows.length + 28 + "px";
     this.host.style.minHeight = "0";
   }
+  measure() {
+    const left = Math.min(170, this.stage.width * 0.4), { steps } = this.run.statistics;
+    return { steps, left, w: (this.stage.width - left) / steps.length };
+  }
+  boxes() {
+    const { steps, left, w } = this.measure();
+    return this.rows.flatMap((_, row) => steps.map((_, i) => [left + i * w, 16 * row, w, 15]));
+  }
   draw(context, stage) {
-    const left = Math.min(170, stage.width * 0.4), { steps } = this.run.statistics,
-        w = (stage.width - left) / steps.length;
-    this.left = left;
+    const { steps, left, w } = this.measure();
     context.font = "11px system-ui, sans-serif";
     this.rows.forEach(([module, values], row) => {
       context.fillStyle = colour("text");
@@ -180,10 +185,8 @@ class Statistics {
     context.textAlign = "right";
     context.fillText(String(steps[steps.length - 1]), stage.width - 4, 16 * this.rows.length + 12);
   }
-  hit(x, y, stage) {
-    const { steps } = this.run.statistics, px = (x - stage.x) * stage.kx, py = (y - stage.y) * stage.ky;
-    const i = Math.floor((px - this.left) / ((stage.width - this.left) / steps.length)),
-        line = this.rows[Math.floor(py / 16)];
+  hit(x, y) {
+    const { steps, left, w } = this.measure(), i = Math.floor((x - left) / w), line = this.rows[Math.floor(y / 16)];
     if (!line || i < 0 || i >= steps.length) return null;
     const value = line[1][i] === true ? "not finite" : numberText(line[1][i]);
     return { module: line[0], text: `${line[0]}\nupdate ${steps[i]}: ${value}` };

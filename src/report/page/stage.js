@@ -1,7 +1,7 @@
 // A canvas that is drawn at the resolution of the screen, and that pointers and keys move.
-import { el } from "./dom.js";
+import { el, shown } from "./dom.js";
 
-const tip = el("div", { class: "tip", hidden: true, "aria-hidden": "true" });
+const tip = el("div", { class: "tip", hidden: true, role: "status" });
 
 export function showTip(text, x, y) {
   if (!tip.isConnected) document.body.append(tip);
@@ -28,9 +28,19 @@ export function shade(value) {
   const at = Math.max(0, Math.min(1, value)) * (scale.length - 1), low = Math.min(scale.length - 2, Math.floor(at));
   return scale[low].map((from, i) => Math.round(from + (scale[low + 1][i] - from) * (at - low)));
 }
-export const shadeText = value => `rgb(${shade(value).join(" ")})`;
+export const hex = bytes => "#" + bytes.map(byte => byte.toString(16).padStart(2, "0")).join("");
+export const shadeText = value => hex(shade(value));
+/// Black or white, whichever is easier to read on a colour "#rrggbb".
+export function ink(of) {
+  const [red, green, blue] = of.match(/[\da-f]{2}/gi).map(byte => (parseInt(byte, 16) / 255) ** 2.2);
+  return 0.21 * red + 0.72 * green + 0.07 * blue > 0.19 ? "#10131a" : "#fff";
+}
 
-const stages = new Set();
+const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const orders = { PageDown: 1, PageUp: -1, Home: -Infinity, End: Infinity };
+const middle = ([from, to]) => (from + to) / 2, gap = ([a, b], [c, d]) => Math.max(0, a - d, c - b);
+
+export const stages = new Set();
 /// Draws all pictures in the next frame, or now: before a page is printed there is no frame.
 export function redrawAll(now = false) {
   for (const stage of stages)
@@ -40,15 +50,20 @@ export function redrawAll(now = false) {
 }
 
 export class Stage {
-  /// `options`: label, draw(context, stage), bounds(stage) in the coordinates of the drawing, with `top`
-  /// if the picture begins below its upper edge, hit(x, y) with a thing or null, tip(thing), click(thing, event), moves
-  /// ("both", "x" or "none"), and uniform, if both axes have one scale.
+  /// `options`: label, draw(context, stage), bounds(stage) in the coordinates of the drawing (default: pixels), with
+  /// `top` if the picture begins below its upper edge, hit(x, y) with a thing or null, boxes() with [x, y, width,
+  /// height] of all things, tip(thing), click(thing), over(thing), press(thing) where a drag begins and ends, all(),
+  /// which shows everything, moves ("both", "x" or "none"), and uniform, if both axes have one scale.
+  /// Keys move a pointer, `at`, from box to box. Its hover and its click are those of the mouse.
   constructor(host, options) {
-    this.options = { moves: "both", ...options };
-    this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": options.label });
+    this.options = { moves: "both", bounds: ({ width, height }) => ({ x: 0, y: 0, width, height }),
+        all: () => this.fit(), ...options };
+    this.canvas = el("canvas", { tabindex: "0", role: "application", "aria-label": shown(options.label) +
+        " Arrow keys go from one to the next, Page Down through all, Enter clicks, Shift and arrow keys move the " +
+        "picture, + and - zoom, 0 shows everything." });
     host.append(this.canvas);
     Object.assign(this, { x: 0, y: 0, kx: 1, ky: 1, width: 0, height: 0, drawn: 0, hovered: null,
-        pointers: new Map() });
+        at: null, pointers: new Map() });
     stages.add(this);
     new ResizeObserver(() => this.resized()).observe(host);
     this.listen();
@@ -84,6 +99,7 @@ export class Stage {
   center(x, y) {
     this.x = x - this.width / this.kx / 2;
     this.y = y - this.height / this.ky / 2;
+    this.at = { x: this.width / 2, y: this.height / 2 };
     this.moved();
   }
   moved() {
@@ -109,7 +125,18 @@ export class Stage {
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     this.options.draw(context, this);
+    if (this.at && document.activeElement === this.canvas) this.drawPointer(context, ratio);
     this.drawn = performance.now() - begun;
+  }
+  drawPointer(context, ratio) {
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    for (const [name, width] of [["page", 6], ["mark", 3]]) {
+      context.strokeStyle = colour(name);
+      context.lineWidth = width;
+      context.beginPath();
+      context.arc(this.at.x, this.at.y, 7, 0, 7);
+      context.stroke();
+    }
   }
 
   toX(x) { return (x - this.x) * this.kx; }
@@ -135,7 +162,7 @@ export class Stage {
   hit(event) {
     const box = this.canvas.getBoundingClientRect();
     return this.options.hit?.(this.x + (event.clientX - box.left) / this.kx,
-        this.y + (event.clientY - box.top) / this.ky, this) ?? null;
+        this.y + (event.clientY - box.top) / this.ky) ?? null;
   }
 
   listen() {
@@ -152,19 +179,24 @@ export class Stage {
       pointers.set(event.pointerId, place(event));
       canvas.setPointerCapture(event.pointerId);
       this.travelled = pointers.size > 1 ? 99 : 0;
+      this.options.press?.(this.hit(event));
     });
     canvas.addEventListener("pointermove", event => this.pointed(event, place(event)));
     canvas.addEventListener("pointerup", event => {
-      if (pointers.delete(event.pointerId) && this.travelled < 5) this.options.click?.(this.hit(event), event);
+      if (pointers.delete(event.pointerId)) this.released(event, this.travelled < 5);
     });
     canvas.addEventListener("pointercancel", event => pointers.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => this.hover(null));
-    canvas.addEventListener("dblclick", () => this.options.moves !== "none" && this.fit());
+    canvas.addEventListener("blur", () => this.hover(null));
+    canvas.addEventListener("focus", () => this.request());
+    canvas.addEventListener("dblclick", () => this.options.all());
     canvas.addEventListener("keydown", event => this.pressed(event));
   }
   pointed(event, now) {
     const { pointers } = this, before = pointers.get(event.pointerId);
-    if (!before) return this.hover(this.hit(event), event);
+    this.at = null;
+    if (!before || this.options.moves === "none") this.hover(this.hit(event), event);
+    if (!before) return;
     this.travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
     if (pointers.size === 2) {
       const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
@@ -177,19 +209,64 @@ export class Stage {
     pointers.set(event.pointerId, now);
   }
   hover(thing, event) {
-    if (thing !== this.hovered) this.request();
+    this.request();
     this.hovered = thing;
-    this.canvas.style.cursor = thing ? "pointer" : this.options.moves === "none" ? "default" : "grab";
-    showTip(thing ? this.options.tip?.(thing, event) : "", event?.clientX, event?.clientY);
+    this.options.over?.(thing);
+    this.canvas.style.cursor = thing !== null ? "pointer" : this.options.moves === "none" ? "default" : "grab";
+    showTip(thing !== null ? this.options.tip?.(thing) : "", event?.clientX, event?.clientY);
   }
+  released(event, clicks) {
+    const thing = this.hit(event);
+    this.options.press?.(thing);
+    if (clicks) this.options.click?.(thing);
+  }
+
   pressed(event) {
-    const step = 60, ways = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
-    if (ways[event.key]) this.pan(...ways[event.key]);
-    else if (event.key === "+" || event.key === "=") this.zoom(1.3);
-    else if (event.key === "-") this.zoom(1 / 1.3);
-    else if (event.key === "0") this.fit();
+    const { key } = event, way = ways[key], { at } = this;
+    if (key === "Escape") return this.hover((this.at = null));
+    if (way && event.shiftKey) this.pan(-60 * way[0], -60 * way[1]);
+    else if (way || orders[key]) this.walk(way, orders[key]);
+    else if (key === "Enter" || key === " ") this.touch(true);
+    else if (key === "+" || key === "=") this.zoom(1.3, at?.x, at?.y);
+    else if (key === "-") this.zoom(1 / 1.3, at?.x, at?.y);
+    else if (key === "0") this.options.all();
     else return;
     event.preventDefault();
+  }
+  /// Hovers where the pointer of the keys is, perhaps after a click there.
+  touch(clicks) {
+    if (!this.at) return;
+    const box = this.canvas.getBoundingClientRect();
+    const event = { clientX: box.left + this.at.x, clientY: box.top + this.at.y };
+    if (clicks) this.released(event, true);
+    this.hover(this.hit(event), event);
+  }
+  /// The visible part of a box in pixels, or the whole box if no part is visible.
+  seen([left, top, width, height]) {
+    const part = (from, to, most) => (from < most && to > 0 ? [Math.max(0, from), Math.min(most, to)] : [from, to]);
+    return { x: part(this.toX(left), this.toX(left + width), this.width),
+      y: part(this.toY(top), this.toY(top + height), this.height) };
+  }
+  /// Moves the pointer of the keys to the nearest box on a way, or by some boxes in their order.
+  walk(way, steps) {
+    const boxes = (this.options.boxes?.() ?? []).map(box => this.seen(box)), { at } = this;
+    const least = cost => boxes.reduce((best, box) => (cost(box) < cost(best) ? box : best), boxes[0]);
+    const off = (span, size) => (middle(span) > 0 && middle(span) < size ? 0 : size / 2 - middle(span));
+    const here = at && least(({ x, y }) => gap(x, [at.x, at.x]) + gap(y, [at.y, at.y]) +
+        Math.hypot(middle(x) - at.x, middle(y) - at.y) / 1000);
+    const costOf = ({ x, y }) => {
+      const [along, across, from, beside] = way[0] ? [x, y, here.x, here.y] : [y, x, here.y, here.x];
+      return (way[0] + way[1]) * (middle(along) - middle(from)) < 0.5 ? Infinity
+        : gap(along, from) + 3 * gap(across, beside) + Math.abs(middle(across) - middle(beside)) / 10;
+    };
+    const place = Math.max(0, Math.min(boxes.length - 1, boxes.indexOf(here) + steps));
+    const next = steps ? boxes[place] : here ? least(costOf)
+        : boxes.find(({ x, y }) => !off(x, this.width) && !off(y, this.height)) ?? boxes[0];
+    if (!next || (here && !steps && costOf(next) === Infinity)) return;
+    const right = off(next.x, this.width), down = off(next.y, this.height);
+    if (right || down) this.pan(right, down);
+    this.at = { x: middle(next.x) + right, y: middle(next.y) + down };
+    this.touch(false);
   }
 }
 

@@ -1,7 +1,7 @@
 // Threads: what each did during one play.
-import { el, percent, secondsText, shown, table } from "./dom.js";
+import { counted, el, percent, secondsText, shown, table } from "./dom.js";
 import { niceStep } from "./memory.js";
-import { Stage, colour, fitted, seriesColour } from "./stage.js";
+import { Stage, colour, fitted, ink, seriesColour } from "./stage.js";
 import { select, selectStep, state } from "./state.js";
 
 const side = 104, high = 34, below = 26;  // of the names, of a thread, of the axis
@@ -15,7 +15,7 @@ export class ThreadsView {
     this.place = el("div", { class: "stage", style: { flex: "none", height: `${high * this.threads + below + 8}px`,
       "min-height": 0 } });
     host.append(el("div", { class: "bar" }, el("span", {}, "One play: ", el("b", {}, secondsText(this.seconds)),
-      ` with ${this.threads} thread${this.threads > 1 ? "s" : ""}`), plan.trace.left_out > 0
+      ` with ${counted(this.threads, "thread")}`), plan.trace.left_out > 0
       ? el("span", {}, `${plan.trace.left_out.toLocaleString("en")} of the shortest events are left out`) : "",
     el("button", { onclick: () => this.stage.fit() }, "Fit")), this.place, this.tables());
     this.stage = new Stage(this.place, {
@@ -25,6 +25,7 @@ export class ThreadsView {
         return { x: -side * second, y: 0, width: this.seconds + (side + 12) * second, height: stage.height };
       },
       draw: (context, stage) => this.draw(context, stage), hit: (x, y) => this.hit(x, y),
+      boxes: () => this.rows.flat().map(({ row, from, seconds }) => [from, high * row + 3, seconds, high - 6]),
       tip: event => this.tipOf(event), click: event => (event ? selectStep(event.step) : select(null)),
     });
   }
@@ -56,7 +57,7 @@ export class ThreadsView {
       context.fillStyle = selection?.steps && on ? colour("mark") : seriesColour(this.colourOf.get(op));
       context.fillRect(x, y + 3, Math.max(w - 0.5, 0.5), high - 6);
       if (w > 30) {
-        context.fillStyle = colour("on-series");
+        context.fillStyle = ink(context.fillStyle);
         context.textAlign = "left";
         context.fillText(fitted(context, shown(op), w - 8), Math.max(x, side) + 4, y + high / 2);
       }
@@ -70,7 +71,7 @@ export class ThreadsView {
     });
     context.fillStyle = colour("dim");
     context.textAlign = "center";
-    const per = niceStep(stage.width / stage.kx / 8), from = Math.ceil((stage.x + side / stage.kx) / per) * per;
+    const per = niceStep(stage.width / stage.kx / 6), from = Math.ceil((stage.x + side / stage.kx) / per) * per;
     for (let at = Math.max(0, from); stage.toX(at) < stage.width - 20; at += per)
       context.fillText(at === 0 ? "0" : secondsText(at), stage.toX(at), high * this.threads + below / 2);
   }

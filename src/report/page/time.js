@@ -1,7 +1,7 @@
 // Time: the steps as flames by module, by op or in order, tables of ops, and what was fused or nearly.
 import { wordsOf } from "./data.js";
-import { choice, el, percent, secondsText, shown, table } from "./dom.js";
-import { Stage, colour, fitted, seriesColour } from "./stage.js";
+import { choice, counted, el, percent, secondsText, shown, table } from "./dom.js";
+import { Stage, colour, fitted, ink, seriesColour } from "./stage.js";
 import { select, selectModule, selectNode, selectStep, state } from "./state.js";
 
 const rowHeight = 22;
@@ -21,9 +21,8 @@ export class TimeView {
     this.stage = new Stage(this.place, {
       label: "Flame graph of the time of steps. The same numbers are in the tables below.", moves: "x", scrolls: true,
       bounds: stage => ({ x: 0, y: 0, width: this.plan.total, height: stage.height }),
-      draw: (context, stage) => this.draw(context, stage), hit: (x, y, stage) => this.hit(x, y, stage),
-          tip: flame => this.tipOf(flame),
-      click: flame => this.clicked(flame),
+      draw: (context, stage) => this.draw(context, stage), hit: (x, y) => this.hit(x, y),
+      boxes: () => this.boxes(this.root), tip: flame => this.tipOf(flame), click: flame => this.clicked(flame),
     });
     this.showTables();
   }
@@ -33,7 +32,7 @@ export class TimeView {
     this.bar.replaceChildren(
       el("span", {}, el("b", {}, secondsText(this.plan.total)),
           measured ? ` a play, the mean of ${this.plan.plays} measured`
-        : " a play, predicted from arithmetic and bytes (--plays 5 measures)", `, ${this.plan.count} steps`),
+        : " a play, predicted from arithmetic and bytes (--plays 5 measures)", `, ${counted(this.plan.count, "step")}`),
       choice("Flames", Object.entries(groupings), this.grouping, grouping => {
         this.grouping = grouping;
         this.grow();
@@ -100,7 +99,7 @@ export class TimeView {
         context.fillStyle = selection?.steps && on ? colour("mark") : seriesColour(index);
         context.fillRect(x, y, Math.max(w - 0.8, 0.4), rowHeight - 2);
         if (w > 26) {
-          context.fillStyle = colour("on-series");
+          context.fillStyle = ink(context.fillStyle);
           context.textAlign = "left";
           const from = Math.max(x, 0);
           context.fillText(fitted(context, `${shown(kid.name)}  ${percent(kid.seconds / this.plan.total)}`,
@@ -111,6 +110,10 @@ export class TimeView {
       }
     };
     look(this.root, null);
+  }
+  boxes(flame) {
+    return flame.kids.flatMap(kid =>
+      [[kid.start, kid.depth * rowHeight, kid.seconds, rowHeight - 2], ...this.boxes(kid)]);
   }
   hit(x, y) {
     let flame = this.root;
@@ -123,7 +126,7 @@ export class TimeView {
     const rates = [sum("flops") > 0 ? `${(sum("flops") / flame.seconds / 1e9).toFixed(1)} GFLOP/s` : "",
         `${(sum("bytes") / flame.seconds / 1e9).toFixed(1)} GB/s`];
     return `${shown(flame.name)}\n${secondsText(flame.seconds)}, ${percent(flame.seconds / plan.total)}, ` +
-      `${flame.steps.length} steps\n${rates.filter(Boolean).join(", ")}`;
+      `${counted(flame.steps.length, "step")}\n${rates.filter(Boolean).join(", ")}`;
   }
   clicked(flame) {
     if (!flame) return select(null);

@@ -1,5 +1,5 @@
 // Numbers: ranges, histograms and pictures of values. Failures: the chain of causes.
-import { bytesOf, choice, clickable, el, facts, numberText, percent, shortType, shown, table } from "./dom.js";
+import { bytesOf, choice, el, facts, numberText, percent, roving, shortType, shown, table } from "./dom.js";
 import { pixels } from "./attention.js";
 import { select, selectNode, state } from "./state.js";
 
@@ -21,8 +21,8 @@ export function pictureOf(picture) {
   const share = count => (count > 0 ? `${count.toLocaleString("en")} (${percent(count / picture.count)})` : "");
   const bad = count => (count > 0 ? el("span", { class: "bad" }, share(count)) : "");
   return el("div", {}, facts([
-    ["range", `${numberText(picture.min)} … ${numberText(picture.max)}`],
-    ["mean, RMS", `${numberText(picture.mean)}, ${numberText(picture.rms)}`],
+    ["range", picture.min === null ? "no finite number" : `${numberText(picture.min)} … ${numberText(picture.max)}`],
+    ["mean, RMS", picture.min === null ? "" : `${numberText(picture.mean)}, ${numberText(picture.rms)}`],
     ["zeros", share(picture.zeros)], ["NaN", bad(picture.nan)], ["infinite", bad(picture.inf)],
   ]), bars, image && bytesOf(image.pixels).length > 1 ? slicesOf(image) : "");
 }
@@ -64,7 +64,8 @@ export class ValuesView {
   constructor(host) {
     this.values = [...state.play.values.values()];
     this.order = "name";
-    this.find = el("input", { type: "search", placeholder: "Filter by name or type", oninput: () => this.show() });
+    this.find = el("input", { type: "search", placeholder: "Filter by name or type",
+      "aria-label": "Filter by name or type", oninput: () => this.show() });
     this.place = el("div", { class: "pad scroll" });
     const orders = Object.keys(valueOrders).map(name => [name, name]);
     host.append(el("div", { class: "bar" }, this.find, choice("Order", orders, this.order, name => {
@@ -94,8 +95,8 @@ export class ValuesView {
 export class FailureView {
   constructor(host) {
     const { failure } = state.play, chain = el("ol", { class: "chain" });
-    const item = (title, lines, of) => chain.append(clickable(el("li", {}, el("b", {}, shown(title)),
-      lines.filter(Boolean).map(line => el("div", { class: "dim" }, shown(line)))), () => this.show(of)));
+    const item = (title, lines, of) => chain.append(el("li", {}, el("button", { onclick: () => this.show(of) },
+      el("b", {}, shown(title)), lines.filter(Boolean).map(line => el("div", { class: "dim" }, shown(line))))));
     const element = ({ element }) => element.length > 0 && `element [${element.join(", ")}]`;
     item(failure.error ? `${failure.node} throws` : `${failure.node} makes ${failure.what}`,
         [failure.error && failure.what,
@@ -106,7 +107,7 @@ export class FailureView {
           [cause.type, cause.site, cause.range, element(cause) && `${element(cause)} is ${cause.number}`,
         cause.steps.length > 0 && `in time steps ${cause.steps.join(", ")}`, cause.row], cause);
     host.append(el("div", { class: "pad" }, el("h2", {}, "What failed, and why"), el("p", {}, shown(failure.text)),
-        chain,
+        roving(chain),
       el("p", { class: "dim" }, `Found by xtape ${shown(failure.version)} on ${shown(failure.set)}. `, failure.whole
         ? "A click shows a value in the graph of the whole play."
         : "The graph is the capsule: the smallest part of the play that fails.")),

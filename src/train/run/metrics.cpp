@@ -62,7 +62,10 @@ std::vector<Measured> read_metrics(const std::string& path) {
     Measured& one = measured.emplace_back();
     one.step = json["step"];
     for (const auto& [key, value] : json.items())
-      if (key != "step" && value.is_number()) one.numbers.emplace_back(key, value.get<double>());
+      if (key != "step" && value.is_number())
+        one.numbers.emplace_back(key, value.get<double>());
+      else if (value.is_null())
+        one.not_finite.push_back(key);
     one.statistics = groups_of(json, statistics_key);
     one.watched = groups_of(json, watched_key);
   }

@@ -20,8 +20,9 @@ inline constexpr const char* metrics_file = "metrics.jsonl";
 /// A line of the file.
 struct Measured {
   std::int64_t step = 0;
-  /// The numbers with their keys. Values that were not finite are left out.
+  /// The numbers with their keys. Values that were not finite are left out, and `not_finite` has their keys.
   std::vector<std::pair<std::string, double>> numbers;
+  std::vector<std::string> not_finite;
   const double* find(const std::string& key) const;  ///< Returns null if there is no number with this key.
   /// For each module or value, the numbers by key. NaN stands for a number that was not finite.
   using Groups = std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>>;
