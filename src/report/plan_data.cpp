@@ -5,20 +5,19 @@ namespace xtape::report_data {
 
 namespace {
 Json steps_of(const Plan& plan, Strings& strings, Sites& sites) {
-  Json op = Json::array(), site = op, module = op, outputs = op, flops = op, bytes = op, seconds = op, again = op;
+  Json op = Json::array(), site = op, module = op, flops = op, bytes = op, seconds = op, again = op;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Plan::Step& step = plan.steps[i];
     op.push_back(strings.of(step.op));
     site.push_back(sites.of(step.site));
     module.push_back(strings.of(step.module));
-    outputs.push_back(strings.of(step.outputs));
     flops.push_back(short_number(step.flops));
     bytes.push_back(short_number(step.bytes));
     seconds.push_back(short_number(step.seconds));
     if (step.again) again.push_back(i);
   }
-  return {{"op", op},       {"site", site},   {"module", module},   {"outputs", outputs},
-          {"flops", flops}, {"bytes", bytes}, {"seconds", seconds}, {"again", again}};
+  return {{"op", op},       {"site", site},       {"module", module}, {"flops", flops},
+          {"bytes", bytes}, {"seconds", seconds}, {"again", again}};
 }
 
 Json buffers_of(const Plan& plan, Strings& strings) {

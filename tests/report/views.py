@@ -169,6 +169,19 @@ def check_print(chromium):
     holds("a picture is printed in light colours", printed == chromium.value(drawn) != dark)
 
 
+def check_paper(chromium, page):
+    """On paper, where nothing scrolls, every view is whole."""
+    chromium.opened(page)
+    for tab in chromium.value("[...document.querySelectorAll('#tabs button')].map(tab => tab.id)"):
+        chromium.sized(700, 900)
+        chromium.value(f"document.getElementById('{tab}').click()")
+        chromium.call("Emulation.setEmulatedMedia", media="print")
+        cut = chromium.value("""[...document.querySelectorAll("body *")].filter(each => each.checkVisibility() && each.id !== "title" &&
+          (getComputedStyle(each).overflow !== "visible" && each.scrollHeight > each.clientHeight + 1 || each.getBoundingClientRect().right > 701))
+          .map(each => `${each.tagName} ${each.id} ${each.className} ${each.textContent.slice(0, 40)}`)""")
+        holds(f"{tab} is whole on paper", not cut, str(cut[:9]))
+
+
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     check_threads(slices())
@@ -183,6 +196,8 @@ with tempfile.TemporaryDirectory() as work:
             trained(xtape, "fine", *sets(steps=4))
             plays(xtape, "report", "fine", "--values", "--source", "the rain", "--out", "fine.html")
             check_keys(chromium, "fine.html")
+            check_paper(chromium, "fine.html")
+            check_paper(chromium, "two.html")
     else:
         skips("it needs Chromium")
 sys.exit(report())

@@ -1,7 +1,6 @@
 // Runs in a page that `xtape report` has written: opens every view, uses it as a person would, and gives what it finds.
 const found = {};
 const wait = () => new Promise(resolve => setTimeout(resolve, 30));
-const root = document.documentElement;
 
 function painted(canvas) {
   if (canvas.width === 0 || canvas.height === 0) return false;
@@ -62,12 +61,8 @@ async function visit() {
     found.searched = ["einsum", "einsum h.0", "h.0 einsum"].map(searched);
     const line = [...document.querySelectorAll(".code button")].find(button => !button.classList.contains("dim"));
     line?.click();
-    found.line = report.state.selection.line;
     found.lineNodes = report.state.selection.nodes.reduce((sum, on) => sum + on, 0);
     found.details = document.getElementById("details").textContent;
-    document.activeElement.blur();
-    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
-    found.cleared = report.state.selection === null;
   }
   if (report.state.play?.plans.length > 1) {
     found.planSteps = [];
@@ -80,9 +75,6 @@ async function visit() {
       found.planSteps.push(document.querySelector("#view .bar").textContent.match(/\d+ steps/)[0]);
     }
   }
-  const theme = root.dataset.theme;
-  document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "d", bubbles: true }));
-  found.switched = root.dataset.theme !== theme;
   found.strangers = document.querySelectorAll("img, iframe, object, embed, link, form, [onerror], [onclick]").length;
   found.attacked = window.attacked ?? 0;
   found.wide = document.body.scrollWidth > innerWidth;

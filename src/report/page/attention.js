@@ -83,7 +83,7 @@ export class AttentionView {
   measure(stage) {
     const [, , rows, columns] = this.chosen.shape;
     const left = Math.min(130, stage.width * 0.3), top = 84;
-    const cell = Math.max(4, Math.min((stage.width - left - 10) / columns, (stage.height - top - 10) / rows, 46));
+    const cell = Math.min((stage.width - left - 10) / columns, (stage.height - top - 10) / rows, 46);
     return { rows, columns, left, top, cell };
   }
   draw(context, stage) {

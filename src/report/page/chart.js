@@ -39,7 +39,7 @@ export class Chart {
     return Math.max(1, this.stage.width - frame.left - frame.right);
   }
   stepAt(x) {
-    return this.from + (x - frame.left) / this.width() * (this.to - this.from);
+    return this.from + Math.max(0, Math.min(1, (x - frame.left) / this.width())) * (this.to - this.from);
   }
   /// The updates of the longest curve, as columns of at least 4 pixels.
   boxes() {

@@ -98,13 +98,12 @@ export class Plan {
     this.op = steps.op.map(text);
     this.site = steps.site;
     this.module = steps.module.map(text);
-    this.outputs = steps.outputs.map(text);
     Object.assign(this, { flops: steps.flops, bytes: steps.bytes });
     this.again = new Set(steps.again);
     this.seconds = raw.measured.length > 0 ? raw.measured : steps.seconds;
     this.total = this.seconds.reduce((sum, each) => sum + each, 0);
     this.buffers = buffers.name.map((name, i) => ({
-      index: i, label: text(name), kind: text(buffers.kind[i]), node: numberOf(text(name)), bytes: buffers.bytes[i],
+      label: text(name), kind: text(buffers.kind[i]), node: numberOf(text(name)), bytes: buffers.bytes[i],
       offset: buffers.offset[i], first: buffers.first[i], last: buffers.last[i],
     }));
     this.fusions = raw.fusions.map(([rule, place, site, miss]) =>

@@ -105,7 +105,6 @@ export class Stage {
   moved() {
     this.fitted = false;
     this.request();
-    this.options.moved?.(this);
   }
   request() {
     if (this.waiting) return;

@@ -57,7 +57,6 @@ export class TimeView {
   grow() {
     const { plan } = this, merge = this.grouping !== "order";
     this.root = { name: "all", kids: [], named: new Map(), seconds: plan.total, steps: [], depth: -1, start: 0 };
-    this.depth = 0;
     for (let step = 0; step < plan.count; ++step) {
       let flame = this.root;
       this.words(step).forEach((word, depth) => {
@@ -71,7 +70,6 @@ export class TimeView {
         next.seconds += plan.seconds[step];
         next.steps.push(step);
         flame = next;
-        this.depth = Math.max(this.depth, depth + 1);
       });
     }
     const settle = flame => {

@@ -119,7 +119,6 @@ export class Tree {
   /// Makes the visible items. An item is an op { node }, a closed box or an open box { box, items }.
   visible() {
     this.itemOf = new Array(this.play.count).fill(null);
-    this.ports = new Set();
     this.made = 0;
     return this.itemsOf(this.root, null);
   }
@@ -132,7 +131,6 @@ export class Tree {
       return item;
     }
     for (const other of box.members ?? []) if (other !== shownBox) this.represent(other, item);
-    if (box.members) this.ports.add(item);
     for (const node of shownBox.ops) item.items.push(this.opItem(node, item, ""));
     for (const kid of shownBox.kids.values())
       item.items.push(kid.count === 1 && kid.ops.length === 1 ? this.opItem(kid.ops[0], item, kid.name)
