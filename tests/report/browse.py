@@ -4,13 +4,13 @@
 usage: browse.py PROGRAM SOURCE_ROOT
 
 Skipped without Chromium."""
-import os, sys, tempfile
+import json, os, sys, tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import browser
 from counted import holds, report, skips
-from inputs import attack, deep, failed_run, flat_tape, hostile_tape, long_run, onnx_resnet, plays, unet
+from inputs import attack, deep, failed_run, flat_tape, hostile_tape, long_run, onnx_resnet, plays, unet, write_arrays
 from pages import opens
 
 xtape, source = map(os.path.abspath, sys.argv[1:3])
@@ -47,11 +47,46 @@ def check_hostile(chromium):
     report_opens(chromium, "hostile names", ["hostile", "--title", attack], ["graph", "memory", "time"])
 
 
+def check_strange(chromium):
+    """Little or nothing to show is said, at the width of a telephone."""
+    def says(name, view, *texts):
+        chromium.value(f"document.getElementById('tab-{view}').click()")
+        text = chromium.value("document.getElementById('view').textContent")
+        holds(f"{name} says so", all(each in text for each in texts), text[:300])
+    numbers = {"empty": [], "one": [{"step": 1, "loss": 3}], "infinite": [{"step": step, "loss": None} for step in (1, 2)]}
+    for name, lines in numbers.items():
+        os.mkdir(name)
+        Path(name, "recipe.json").write_text('{"xtape": 2}')
+        Path(name, "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        report_opens(chromium, f"a run that is {name}", [name], ["runs"], 400)
+        says(name, "runs", {"empty": "No update has been recorded yet.", "one": "Loss3", "infinite": "not finite at 2 updates–"}[name])
+        drawn = chromium.value("""(() => {
+          const canvas = document.querySelector("#view canvas"), { data } = canvas?.getContext("2d").getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
+          return data.some((red, i) => i % 4 === 0 && red === 0 && data[i + 1] === 114 && data[i + 2] === 178 && data[i + 3] === 255);
+        })()""")
+        holds(f"a number is drawn where there is one: {name}", drawn == (name == "one"))
+    report_opens(chromium, "two runs with other measures", ["one", "infinite"], ["runs"], 400)
+    plays(xtape, "report", "failed/capsule", "--out", "page.html")
+    opens(chromium, "a capsule", "page.html", ["failure", "graph"], 400)
+    long = "x" * 2000
+    functions = {"constant": {"inputs": {}, "result": "ones([3])"}, "long": {"inputs": {long: "float [n]"}, "result": f"exp({long})"}}
+    for name, function in functions.items():
+        Path(f"{name}.json").write_text(json.dumps({"xtape": 2, "name": name, "model": {"functions": {name: function}}}))
+        plays(xtape, "show", f"{name}.json", "--tape", name, *(["--with", "n=0"] if function["inputs"] else []), "--save", name)
+    plays(xtape, "export", "constant", "constant.onnx")
+    report_opens(chromium, "an ONNX file without inputs", ["constant.onnx", "--values", "--plays", "1"], ["graph", "memory", "time", "threads", "values"], 400)
+    says("a plan without buffers", "memory", "0 bytes in 0 buffers", "None.")
+    write_arrays("none.safetensors", {long: ((0,), [])})
+    report_opens(chromium, "long names and no elements", ["long", "--in", "none.safetensors", "--values", "--plays", "1", "--sparsity", "jacobian"],
+                 ["graph", "memory", "time", "threads", "sparsity", "values"], 400)
+    says("a matrix without rows", "sparsity", "0 tangents, not 0")
+
+
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     if browser.program:
         with browser.Browser() as chromium:
-            for check in (check_definitions, check_onnx, check_runs, check_hostile):
+            for check in (check_definitions, check_onnx, check_runs, check_hostile, check_strange):
                 check(chromium)
     else:
         skips("it needs Chromium")
