@@ -214,7 +214,8 @@ xtape_status xtape_checkpoint(xtape_tape* tape, xtape_function function, void* c
 
 /* Compiles the computation of outputs. carries[2 i + 1] is an output whose value after a play becomes the value of the
  * input carries[2 i] for the next play; both have one type. Options: "threads", "seed", "precision" ("float32",
- * "bf16x3", "bf16"), "bits" ("usual", "same", "fast"), "memory" (bytes), "reference" (true: slow, exact passes). */
+ * "bf16x3", "bf16", "int8", "int8_training"), "bits" ("usual", "same", "fast"), "memory" (bytes), "reference" (true:
+ * slow, exact passes). */
 xtape_status xtape_player_new(const xtape_tape* tape, const xtape_var* outputs, size_t output_count,
                               const xtape_var* carries, size_t carry_count, const char* options,
                               xtape_player** player) XTAPE_NOEXCEPT;

@@ -62,7 +62,7 @@ void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
   command.add_option("--with", arguments.with, "Sizes to record for, such as b=2,t=8: of an ONNX file, its open ones");
   add_threads(command, arguments.threads);
   command.add_option("--precision", arguments.precision, "Round the operands of products to this precision")
-      ->check(CLI::IsMember({"float32", "bf16x3", "bf16", "int8"}));
+      ->check(CLI::IsMember(precision_names()));
   add_bits(command, arguments.bits);
 }
 

@@ -79,7 +79,7 @@ inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
       ->check(CLI::IsMember(storage_names({"float32"})));
   add_option(command, "--precision", arguments.precision,
              "Round the operands of products to this precision (default: the recipe's; of a folder, float32)")
-      ->check(CLI::IsMember({"float32", "bf16x3", "bf16", "int8"}));
+      ->check(CLI::IsMember(precision_names()));
   add_bits(command, arguments.bits);
   add_option(command, "--adapter", arguments.adapter,
              "For a model folder: low-rank adapters, a folder of PEFT or a GGUF file");

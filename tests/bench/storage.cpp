@@ -1,7 +1,8 @@
 // The time of products of few rows by a matrix in every dtype in which weights are stored, beside the time of reading
-// as many bytes in the same round. A product reads the matrix once, so 1.00 is the limit.
+// as many bytes in the same round. A product reads the matrix once, so 1.00 is the limit. With "across", the sums lie
+// across the blocks of the matrix, as those of gradients do.
 //
-// usage: storage [THREADS [PRECISION]]
+// usage: storage [THREADS [PRECISION [across]]]
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -35,9 +36,9 @@ struct StoredProduct {
   std::optional<Player> player;
   double best = 1e9, reading = 1e9;
 
-  StoredProduct(Dtype as, std::int64_t rows, int threads, Precision precision) : dtype(as) {
+  StoredProduct(Dtype as, std::int64_t rows, int threads, Precision precision, bool across) : dtype(as) {
     Tape tape;
-    Array x(Dtype::float32, {rows, terms});
+    Array x(Dtype::float32, {rows, across ? columns : terms});
     for (std::int64_t i = 0; i < x.count(); ++i) x.as<float>()[i] = number(3 * i);
     const Shape shape{columns, terms};
     if (is_block(dtype)) {
@@ -56,7 +57,7 @@ struct StoredProduct {
     std::fill_n(scales.as<float>(), columns, 0.01F);
     const Var scale = tape.parameter("scale", scales);
     const Var wide = dtype == Dtype::int8 ? dequantize(w, scale) : cast(w, Dtype::float32);
-    player.emplace(tape, Vars{einsum("bi,oi->bo", {given, wide})}, options);
+    player.emplace(tape, Vars{einsum(across ? "bo,oi->bi" : "bi,oi->bo", {given, wide})}, options);
   }
 };
 
@@ -80,12 +81,13 @@ double read_seconds(const Array& array, int threads) {
 int main(int argc, char** argv) {
   const int threads = argc > 1 ? std::atoi(argv[1]) : thread_count();
   const Precision precision = argc > 2 ? precision_named(argv[2]) : Precision::float32;
+  const bool across = argc > 3;
   constexpr Dtype dtypes[] = {Dtype::float32, Dtype::bfloat16, Dtype::int8, Dtype::q8_0,
                               Dtype::q6_k,    Dtype::q5_k,     Dtype::q4_k, Dtype::q4_0};
   for (const std::int64_t rows : {1, 4, 8, 64, 512}) {
     std::vector<std::unique_ptr<StoredProduct>> products;
     for (const Dtype dtype : dtypes)
-      products.push_back(std::make_unique<StoredProduct>(dtype, rows, threads, precision));
+      products.push_back(std::make_unique<StoredProduct>(dtype, rows, threads, precision, across));
     for (int round = 0; round < 15; ++round)
       for (auto& each : products) {
         each->reading = std::min(each->reading, read_seconds(each->stored, threads));

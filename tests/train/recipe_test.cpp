@@ -163,7 +163,8 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   CHECK(complaint("steps=-1").find("'steps' must be a whole number") != std::string::npos);
   CHECK(complaint("clip=-1").find("'clip' must be at least 0") != std::string::npos);
   CHECK(complaint("precision=bf61")
-            .find("'precision' must be \"float32\", \"bf16x3\", \"bf16\" or \"int8\", not \"bf61\"; did you mean "
+            .find("'precision' must be \"float32\", \"bf16x3\", \"bf16\", \"int8\" or \"int8_training\", not \"bf61\"; "
+                  "did you mean "
                   "'bf16'?") != std::string::npos);
   CHECK(complaint("bits=sane")
             .find("'bits' must be \"usual\", \"same\" or \"fast\", not \"sane\"; did you mean 'same'?") !=

@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::array<const char*, 4> precision_names{"float32", "bf16x3", "bf16", "int8"};
+constexpr std::array<const char*, 5> names_of_precisions{"float32", "bf16x3", "bf16", "int8", "int8_training"};
 constexpr std::array<const char*, 3> bits_names{"usual", "same", "fast"};
 
 /// Returns the value with this name. `valid` says which names there are.
@@ -23,11 +23,15 @@ Value named(const std::array<const char*, count>& names, const std::string& name
 }  // namespace
 
 const char* name_of(Precision precision) {
-  return precision_names[static_cast<std::size_t>(precision)];
+  return names_of_precisions[static_cast<std::size_t>(precision)];
 }
 
 Precision precision_named(const std::string& name) {
-  return named<Precision>(precision_names, name, "a precision is float32, bf16x3, bf16 or int8");
+  return named<Precision>(names_of_precisions, name, "a precision is float32, bf16x3, bf16, int8 or int8_training");
+}
+
+std::vector<std::string> precision_names() {
+  return {names_of_precisions.begin(), names_of_precisions.end()};
 }
 
 const char* name_of(Bits bits) {

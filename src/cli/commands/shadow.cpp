@@ -33,9 +33,9 @@ std::string place(const NodeError& error) {
 
 /// Returns the largest relative error that the rounding of sums and products in one call may add.
 double rounding_of(Precision precision) {
-  return precision == Precision::bf16 || precision == Precision::int8 ? 2e-2
-         : precision == Precision::bf16x3                             ? 1e-4
-                                                                      : 1e-5;
+  return precision == Precision::bf16 || rounds_to_bytes(precision) ? 2e-2
+         : precision == Precision::bf16x3                           ? 1e-4
+                                                                    : 1e-5;
 }
 
 void print(const NodeError& error) {

@@ -170,12 +170,12 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
 }
 
 std::optional<GemmChoice> choice_for_bytes(const Product& product, const std::vector<Axis>& axes) {
-  if (product.precision != Precision::int8) return std::nullopt;
+  if (!rounds_to_bytes(product.precision)) return std::nullopt;
   const unsigned rows = is_block(product.narrow[1].value_or(Dtype::float32)) ? 1 : 2;  // the operand without blocks
   for (const unsigned mask : {0U, rows, packed_result, rows | packed_result}) {
     std::vector<Axis> packed;
     GemmChoice choice = with_packed(product, axes, mask, packed);
-    if (merge_all(packed, choice.plan) && bytes_suit(choice.plan)) return choice;
+    if (merge_all(packed, choice.plan) && bytes_suit(choice.plan, product.precision)) return choice;
   }
   return std::nullopt;
 }

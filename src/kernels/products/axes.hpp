@@ -42,8 +42,8 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes);
 /// Returns the plan for few rows times a matrix that is read in place, if the product has this form.
 std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes);
 
-/// Returns the choice for Precision::int8, if one operand is a matrix in blocks that make_bytes can read in place. It
-/// copies the other operand or the result if their axes do not merge.
+/// Returns the choice for precisions that round to bytes, if one operand is a matrix in blocks that make_bytes can read
+/// in place. It copies the other operand or the result if their axes do not merge.
 std::optional<GemmChoice> choice_for_bytes(const Product& product, const std::vector<Axis>& axes);
 
 /// Returns the plan for plain loops. Every product has this plan.

@@ -213,12 +213,10 @@ ByteProduct make_byte_columns(const GemmPlan& plan) {
   const ByteRows rows(plan.k, format, 4);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * task_columns * plan.k));
   const std::int64_t column_bytes = bytes_of(*plan.narrow[1], plan.n_strides[1]);
-  return {rows, 0,
-          [=, functions = functions_of(*plan.narrow[1])](const std::byte* x, const std::byte* blocks, float* c,
-                                                         std::byte*) {
-            ByteColumns all{
-                {}, blocks, c, plan.k, 0, column_bytes, plan.m_strides[2], plan.n_strides[2], plan.accumulate};
-            for (std::int64_t i = 0; i < plan.m; ++i) all.rows[static_cast<std::size_t>(i)] = rows.row(x, i);
+  return {rows, plan.k, 0, [=, functions = functions_of(*plan.narrow[1])](const ByteOperands& given, std::byte*) {
+            ByteColumns all{{},           given.blocks,      given.c,           given.terms, 0,
+                            column_bytes, plan.m_strides[2], plan.n_strides[2], given.add};
+            for (std::int64_t i = 0; i < plan.m; ++i) all.rows[static_cast<std::size_t>(i)] = rows.row(given.rows, i);
             parallel_for(plan.threads, ceiling(plan.n, task_columns), grain, [&](std::int64_t begin, std::int64_t end) {
               ByteColumns some = all;
               some.columns = std::min(plan.n, end * task_columns) - begin * task_columns;

@@ -1,9 +1,9 @@
 // Rounds rows to bytes, and multiplies them.
 #include "kernels/products/byte_products.hpp"
 
-#include <bit>
-#include <limits>
+#include <algorithm>
 
+#include "base/arrays/lengths.hpp"
 #include "base/system/instruction_set.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/table/scratch.hpp"
@@ -13,26 +13,24 @@ namespace xtape {
 namespace {
 /// Rounds 32 numbers. Returns their scale.
 float round_group(const float* x, std::int32_t* to) {
-  constexpr std::uint32_t infinite = 0x7F800000U;
-  constexpr float least = 0x1p-118F;  // scales of smaller numbers would be subnormal
-  std::uint32_t largest = 0;          // the bits of magnitudes have their order, and those of NaN are above infinity
+  std::uint32_t largest = 0;
 #pragma omp simd reduction(max : largest)
-  for (int i = 0; i < group_numbers; ++i) largest = std::max(largest, std::bit_cast<std::uint32_t>(x[i]) & 0x7FFFFFFFU);
-  const float magnitude = std::bit_cast<float>(largest);
-  const bool rounds = largest < infinite && magnitude >= least;
-  const float factor = 127 / magnitude;
+  for (int i = 0; i < group_numbers; ++i) largest = std::max(largest, magnitude_bits(x[i]));
+  const ByteScale scale(largest);
 #pragma omp simd
-  for (int i = 0; i < group_numbers; ++i) {
-    constexpr float whole = 12582912;  // 1.5 · 2^23: the last bit of a sum is 1
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i] * factor + whole);
-    to[i] = rounds ? static_cast<std::int32_t>(bits - std::bit_cast<std::uint32_t>(whole)) : 0;
-  }
-  return rounds ? magnitude / 127 : largest < infinite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+  for (int i = 0; i < group_numbers; ++i) to[i] = static_cast<std::int8_t>(rounded_bits(x[i], scale.factor));
+  return scale.scale;
+}
+
+/// Whether each row of operand 1 is whole blocks, so that its columns lie across them.
+bool rows_have_blocks(const GemmPlan& plan) {
+  const auto whole = [block = block_of(*plan.narrow[1])](std::int64_t elements) { return elements % block == 0; };
+  return plan.n_strides[1] == 1 && whole(plan.k_strides[1]) && whole(plan.offsets[1]) &&
+         std::all_of(plan.outer.strides[1].begin(), plan.outer.strides[1].end(), whole);
 }
 }  // namespace
 
-ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed)
-    : terms_(terms), format_(format), summed_(summed) {
+ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed) : format_(format), summed_(summed) {
   const auto padded = static_cast<std::size_t>(ceiling(terms, 64) * 64);
   scales_ = padded;
   origins_ = scales_ + padded / static_cast<std::size_t>(format.part) * sizeof(float);
@@ -42,19 +40,21 @@ ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed)
   row_bytes_ = whole_lines(sums_ + (format.has_minima ? padded / group_numbers * sizeof(float) : 0)) | line;
 }
 
-void ByteRows::round(const float* x, std::int64_t term_stride, std::byte* memory, std::int64_t row) const {
+void ByteRows::round(const float* x, std::int64_t terms, std::int64_t term_stride, std::byte* memory,
+                     std::int64_t row) const {
   std::byte* at = memory + static_cast<std::size_t>(row) * row_bytes_;
   auto* bytes = reinterpret_cast<std::int8_t*>(at);
   auto* scales = reinterpret_cast<float*>(at + scales_);
   auto* origins = reinterpret_cast<std::int32_t*>(at + origins_);
   auto* sums = reinterpret_cast<float*>(at + sums_);
-  const std::int64_t padded = ceiling(terms_, 64) * 64;
+  const std::int64_t padded = round_up(terms, 64);
   for (std::int64_t first = 0; first < padded; first += group_numbers) {
     float gathered[group_numbers] = {};
     std::int32_t rounded[group_numbers];
     const float* from = x + first * term_stride;
-    if (first >= terms_ || term_stride != 1) {
-      for (std::int64_t i = 0; i < group_numbers && first < terms_; ++i) gathered[i] = from[i * term_stride];
+    const std::int64_t count = std::min<std::int64_t>(group_numbers, terms - first);
+    if (count < group_numbers || term_stride != 1) {
+      for (std::int64_t i = 0; i < count; ++i) gathered[i] = from[i * term_stride];
       from = gathered;
     }
     const float scale = round_group(from, rounded);
@@ -74,36 +74,45 @@ void ByteRows::round(const float* x, std::int64_t term_stride, std::byte* memory
   }
 }
 
-bool bytes_suit(const GemmPlan& given) {
+bool bytes_suit(const GemmPlan& given, Precision precision) {
   const auto has_blocks = [](const std::optional<Dtype>& dtype) { return is_block(dtype.value_or(Dtype::float32)); };
-  if (!has_fma) return false;
+  if (!has_fma || !rounds_to_bytes(precision)) return false;
 #ifdef XTAPE_SHARED_KERNELS
   if (adds_four && instruction_set() < InstructionSet::avx512_bf16) return false;
 #endif
   if (has_blocks(given.narrow[0]) == has_blocks(given.narrow[1])) return false;
   const GemmPlan plan = has_blocks(given.narrow[1]) ? given : with_sides_swapped(given);
-  return !plan.narrow[0] && plan.sums.rank() == 0 && columns_have_blocks(plan);
+  if (plan.narrow[0] || plan.sums.rank() != 0) return false;
+  return columns_have_blocks(plan) ||
+         (precision == Precision::int8_training && plan.m > few_byte_rows && rows_have_blocks(plan));
 }
 
 MatrixProducts<float> make_bytes(const GemmPlan& given) {
   const bool swapped = !is_block(given.narrow[1].value_or(Dtype::float32));
   const GemmPlan plan = swapped ? with_sides_swapped(given) : given;
-  const ByteProduct product = plan.m <= few_byte_rows ? make_byte_columns(plan) : make_byte_tiles(plan);
+  const bool across = !columns_have_blocks(plan);
+  const ByteProduct product =
+      plan.m <= few_byte_rows && !across ? make_byte_columns(plan) : make_byte_tiles(plan, across);
   const std::size_t row_memory = static_cast<std::size_t>(plan.m) * product.rows.bytes_of_row();
-  const std::int64_t grain = rows_a_piece(plan.k);
+  const std::int64_t grain = rows_a_piece(std::min(plan.k, product.terms_together));
   return {[=](const void* a, const void* b, float* c, void* scratch, const void*) {
             if (swapped) std::swap(a, b);
             auto* memory = static_cast<std::byte*>(scratch);
             for (std::int64_t i = 0; i < plan.outer.count(); ++i) {
               auto at = plan.outer.offsets(i, plan.outer.rank());
               for (std::size_t k = 0; k < 3; ++k) at[k] += plan.offsets[k];
-              const float* x = static_cast<const float*>(a) + at[0];
-              parallel_for(plan.threads, plan.m, grain, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t row = begin; row < end; ++row)
-                  product.rows.round(x + row * plan.m_strides[0], plan.k_strides[0], memory, row);
-              });
-              const auto blocks = bytes_of(*plan.narrow[1], at[1]);
-              product.multiply(memory, static_cast<const std::byte*>(b) + blocks, c + at[2], memory + row_memory);
+              for (std::int64_t term = 0; term < plan.k; term += product.terms_together) {
+                const std::int64_t terms = std::min(product.terms_together, plan.k - term);
+                const float* x = static_cast<const float*>(a) + at[0] + term * plan.k_strides[0];
+                parallel_for(plan.threads, plan.m, grain, [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t row = begin; row < end; ++row)
+                    product.rows.round(x + row * plan.m_strides[0], terms, plan.k_strides[0], memory, row);
+                });
+                const auto blocks = bytes_of(*plan.narrow[1], at[1] + term * plan.k_strides[1]);
+                product.multiply(
+                    {memory, static_cast<const std::byte*>(b) + blocks, c + at[2], terms, plan.accumulate || term > 0},
+                    memory + row_memory);
+              }
             }
           },
           row_memory + product.scratch_bytes};

@@ -1,11 +1,14 @@
-/// Products of float32 rows by a matrix in blocks, in integers (Precision::int8). The rows are rounded to 8 bits: 32
-/// neighbours are a scale times integers from -127 to 127. The products of 32 or 16 numbers that share a scale in both
-/// operands are added as integers, which is exact. Their sums are scaled and added in float32, in an order that depends
-/// only on the number of rows: results have the same bits with every instruction set that fuses.
+/// Products of float32 rows by a matrix in blocks, in integers (rounds_to_bytes). The rows are rounded to 8 bits: 32
+/// neighbours are a scale times integers from -127 to 127. So are 32 terms of a column that lies across the blocks. The
+/// products of 32 or 16 numbers that share a scale in both operands are added as integers, which is exact. Their sums
+/// are scaled and added in float32, in an order that depends only on shapes: results have the same bits with every
+/// instruction set that fuses.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "base/system/instruction_set.hpp"
@@ -172,6 +175,31 @@ inline xsimd::batch<float> floats_of(Ints numbers) {
 #endif
 }
 
+/// The bits of a magnitude. They have the order of magnitudes, and those of NaN are above infinity.
+inline std::uint32_t magnitude_bits(float x) {
+  return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFFU;
+}
+/// The scale of numbers that are rounded to bytes together, and the factor that makes them integers from -127 to 127.
+struct ByteScale {
+  float scale, factor;
+
+  /// `largest`: the bits of the largest magnitude. The scale is NaN if that is infinite or NaN.
+  explicit ByteScale(std::uint32_t largest) {
+    constexpr std::uint32_t infinite = 0x7F800000U;
+    constexpr float least = 0x1p-118F;  // scales of smaller numbers would be subnormal
+    const auto magnitude = std::bit_cast<float>(largest);
+    const bool rounds = largest < infinite && magnitude >= least;
+    const float spacing = magnitude / 127, inverse = 127 / magnitude;
+    scale = rounds ? spacing : largest < infinite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+    factor = rounds ? inverse : 0.0F;
+  }
+};
+/// The lowest byte is x * factor, rounded to nearest, ties to even.
+inline std::uint32_t rounded_bits(float x, float factor) {
+  constexpr float whole = 12582912;  // 1.5 · 2^23: the last bit of a sum is 1
+  return std::bit_cast<std::uint32_t>(x * factor + whole);
+}
+
 /// A row in bytes.
 struct ByteRow {
   const std::int8_t* bytes;
@@ -192,30 +220,36 @@ class ByteRows {
     return {reinterpret_cast<const std::int8_t*>(at), reinterpret_cast<const float*>(at + scales_),
             reinterpret_cast<const std::int32_t*>(at + origins_), reinterpret_cast<const float*>(at + sums_)};
   }
-  /// Rounds a row to bytes. If a number is infinite or NaN, the scale of its 32 neighbours is NaN, and so are the
-  /// results of the row.
-  void round(const float* x, std::int64_t term_stride, std::byte* memory, std::int64_t row) const;
+  /// Rounds a row of at most the given number of terms to bytes. If a number is infinite or NaN, the scale of its 32
+  /// neighbours is NaN, and so are the results of the row.
+  void round(const float* x, std::int64_t terms, std::int64_t term_stride, std::byte* memory, std::int64_t row) const;
 
  private:
-  std::int64_t terms_;
   ByteFormat format_;
   int summed_;
   std::size_t scales_, origins_, sums_, row_bytes_;
 };
 
+/// The arrays of a product of bytes: `blocks` and `c` are the addresses of the first elements.
+struct ByteOperands {
+  const std::byte *rows, *blocks;
+  float* c;
+  std::int64_t terms;
+  bool add;  ///< Whether to add to c.
+};
 /// A product by a matrix in blocks, which is operand 1 of its plan.
 struct ByteProduct {
-  ByteRows rows;  ///< How the method reads the rows.
+  ByteRows rows;                ///< How the method reads the rows.
+  std::int64_t terms_together;  ///< The most terms of a call. The sums of further terms are added by further calls.
   std::size_t scratch_bytes = 0;
-  /// `blocks` and `c` are the addresses of the first elements.
-  std::function<void(const std::byte* rows, const std::byte* blocks, float* c, std::byte* scratch)> multiply;
+  std::function<void(const ByteOperands& operands, std::byte* scratch)> multiply;
 };
 
 /// The most rows of products that read each column once, with terms in the lanes of registers. The bits of a row do not
 /// depend on the other rows.
 constexpr std::int64_t few_byte_rows = 8;
 ByteProduct make_byte_columns(const GemmPlan& plan);
-/// Products of more rows, with columns in the lanes.
-ByteProduct make_byte_tiles(const GemmPlan& plan);
+/// Products of more rows, with columns in the lanes. The blocks lie along the sums, or across them.
+ByteProduct make_byte_tiles(const GemmPlan& plan, bool across);
 
 }  // namespace xtape

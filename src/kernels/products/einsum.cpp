@@ -74,7 +74,7 @@ Kernel product_kernel([[maybe_unused]] const char* op, const KernelForm& form, c
 #ifdef XTAPE_SHARED_KERNELS
   // Integers need VNNI in this set. Processors without it have the narrower set's products.
   const bool blocks = is_block(form.dtype(0)) || is_block(form.dtype(1));
-  if (form.precision == Precision::int8 && blocks && instruction_set() < InstructionSet::avx512_bf16)
+  if (rounds_to_bytes(form.precision) && blocks && instruction_set() < InstructionSet::avx512_bf16)
     return XTAPE_SHARED_KERNELS.make(op, form);
 #endif
   const Product product = product_of(form, form.inputs.size() > 2);

@@ -90,11 +90,12 @@ extern template MatrixProducts<double> make_rows<double>(const GemmPlan&);
 /// Whether the terms of each column of operand 1 are whole blocks, if it has blocks.
 bool columns_have_blocks(const GemmPlan& plan);
 
-// Products of float32 rows by a matrix in blocks, for Precision::int8 (byte_products.hpp).
+// Products of float32 rows by a matrix in blocks, for the precisions that round to bytes (byte_products.hpp).
 
-/// Whether one operand is a matrix of which each column is whole blocks, and the other one has floats. False if the
-/// instruction set does not fuse, or is avx512 on a processor without VNNI.
-bool bytes_suit(const GemmPlan& plan);
+/// Whether one operand is a matrix of which each column is whole blocks, and the other one has floats; with
+/// Precision::int8_training and more than 8 rows, also one of which each row is whole blocks. False if the instruction
+/// set does not fuse, or is avx512 on a processor without VNNI.
+bool bytes_suit(const GemmPlan& plan, Precision precision);
 /// `plan` must satisfy bytes_suit. With up to 8 rows, the bits of a row do not depend on the other rows.
 MatrixProducts<float> make_bytes(const GemmPlan& plan);
 

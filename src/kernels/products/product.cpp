@@ -182,7 +182,7 @@ template <class T>
   if constexpr (std::is_floating_point_v<T>) {
     if constexpr (std::is_same_v<T, float>) {
       if (const auto bytes = choice_for_bytes(product, axes)) return by_matrices<T>(product, *bytes, ProductWay::bytes);
-      if (product.precision == Precision::int8 && blocks_by_narrow(product.narrow)) return widened_before(product);
+      if (rounds_to_bytes(product.precision) && blocks_by_narrow(product.narrow)) return widened_before(product);
     }
     if (const auto rows = rows_of(product, axes)) return by_rows<T>(*rows);
     if constexpr (std::is_same_v<T, float>)
@@ -228,7 +228,7 @@ PlannedProduct widened_before(Product product) {
   const std::size_t small = count_of(product.a.shape) <= count_of(product.b.shape) ? 0 : 1;
   std::size_t which = product.narrow[small] ? small : 1 - small;
   // Integers need the blocks themselves.
-  if (product.precision == Precision::int8 && product.narrow[1 - which] && is_block(*product.narrow[which]))
+  if (rounds_to_bytes(product.precision) && product.narrow[1 - which] && is_block(*product.narrow[which]))
     which = 1 - which;
   const Dtype dtype = *product.narrow[which];
   const Layout dense = Layout::dense(layouts[which]->shape);

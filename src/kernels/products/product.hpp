@@ -25,8 +25,8 @@ struct Product {
   Dtype dtype = Dtype::float32;  ///< The dtype of a, b and c. Not boolean.
   Layout a, b, c;                ///< The layouts include the offsets.
   std::string a_axes, b_axes, c_axes;
-  /// The precision of float32 products. Products of few rows and a matrix are computed in float32; with int8, those
-  /// with a matrix in blocks in integers.
+  /// The precision of float32 products. Products of few rows and a matrix are computed in float32; with precisions that
+  /// round to bytes, those with a matrix in blocks in integers.
   Precision precision = Precision::float32;
   Bits bits = Bits::usual;  ///< With Bits::fast, the matrix unit computes float32 products, too.
   bool accumulate = false;  ///< Whether to add to c instead of overwriting it.

@@ -151,16 +151,17 @@ void read_measure(Section& root, const std::string& name, Recipe& recipe) {
 void read_precision(Section& root, const std::string& name, Recipe& recipe) {
   if (root.value(name) == "float16" || root.value(name) == "fp16")
     root.fail(name,
-              "must be \"float32\", \"bf16x3\", \"bf16\" or \"int8\": small gradients would be 0 in float16, which "
-              "has no faster products here either; use \"bf16\"");
-  root.read(name, recipe.trainer.precision, {"float32", "bf16x3", "bf16", "int8"});
+              "must be \"float32\", \"bf16x3\", \"bf16\", \"int8\" or \"int8_training\": small gradients would be 0 in "
+              "float16, which has no faster products here either; use \"bf16\"");
+  root.read(name, recipe.trainer.precision, precision_names());
 }
 
 void read_bits(Section& root, const std::string& name, Recipe& recipe) {
   root.read(name, recipe.trainer.bits, {"usual", "same", "fast"});
   if (recipe.trainer.bits == Bits::same && rounds_to_bfloat16(recipe.trainer.precision))
     root.fail(name,
-              "is \"same\", which needs 'precision' \"float32\" or \"int8\": only some processors have units for "
+              "is \"same\", which needs 'precision' \"float32\", \"int8\" or \"int8_training\": only some processors "
+              "have units for "
               "bfloat16");
 }
 
@@ -304,7 +305,7 @@ const Keys<Recipe> recipe_keys = {
        "with `updates`: whether each update has the gradients of all losses on one batch"},
       {"ema", "number in [0, 1), section", "", "a moving average of the weights: its decay, `\"ema\": 0.999`",
        read_ema},
-      {"precision", R"(`"float32"`, `"bf16x3"`, `"bf16"`, `"int8"`)", "`\"float32\"`",
+      {"precision", R"(`"float32"`, `"bf16x3"`, `"bf16"`, `"int8"`, `"int8_training"`)", "`\"float32\"`",
        "the precision of the operands of matrix products", read_precision},
       {"bits", R"(`"usual"`, `"same"`, `"fast"`)", "`\"usual\"`",
        "whether every processor computes the same bits; `\"same\"` refuses what would differ", read_bits},

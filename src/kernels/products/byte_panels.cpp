@@ -1,0 +1,140 @@
+// Packs columns of a matrix in blocks as bytes.
+#include "kernels/products/byte_panels.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/math/block_lanes.hpp"
+
+namespace xtape {
+
+namespace {
+/// Writes the bytes of a group of 8 columns, each less `origin`.
+template <class B, int odd>
+void pack_group(const BlockBytes<B> (&blocks)[8], std::int64_t n, std::uint8_t origin, std::byte* to) {
+  Register<std::uint32_t, 8>::type rows[8];
+  for (int j = 0; j < 8; ++j)
+    rows[j] = reinterpret_cast<Register<std::uint32_t, 8>::type>(group_of<B, odd>(blocks[j], n) - origin);
+  transpose_square<std::uint32_t, 8>(rows);
+  for (int k = 0; k < 8; ++k) std::memcpy(to + k * panel_columns * 4, &rows[k], sizeof rows[k]);
+}
+
+/// Packs block `b` of 8 columns, of which the first is column `at` of the panel.
+template <class B>
+void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, std::uint8_t origin,
+                const Panel& panel) {
+  const std::int64_t first = b * block_numbers<B> / group_numbers;  // the group
+  [&]<std::size_t... j>(std::index_sequence<j...>) {
+    const BlockBytes<B> blocks[] = {BlockBytes<B>(columns[j][b])...};
+    constexpr std::int64_t group_bytes = group_numbers * panel_columns;
+    for (std::int64_t n = 0; n < block_pairs<B>; ++n) {
+      pack_group<B, 0>(blocks, n, origin, panel.bytes + (first + 2 * n) * group_bytes + at * 4);
+      if constexpr (group_numbers < block_numbers<B>)
+        pack_group<B, 1>(blocks, n, origin, panel.bytes + (first + 2 * n + 1) * group_bytes + at * 4);
+    }
+  }
+  (std::make_index_sequence<8>{});
+  constexpr std::int64_t parts = block_numbers<B> / part_numbers<B>;
+  for (std::int64_t j = 0; j < 8; ++j) {
+    const B& block = columns[j][b];
+    float* scales = panel.scales + b * parts * panel_columns + at + j;
+    if constexpr (parts == 1) {
+      *scales = float_of(block.scale);
+    } else if constexpr (has_minima<B>) {
+      const PartFloats floats(block);
+      float* minima = panel.minima + b * parts * panel_columns + at + j;
+      for (std::int64_t i = 0; i < parts; ++i) scales[i * panel_columns] = floats.scales[i];
+      for (std::int64_t i = 0; i < parts; ++i) minima[i * panel_columns] = floats.minima[i];
+    } else {
+      const SixteenScales floats(block);
+      for (std::int64_t i = 0; i < parts; ++i) scales[i * panel_columns] = floats.scales[i];
+    }
+  }
+}
+
+/// Packs a panel of columns that are lines of blocks.
+template <class B>
+void pack_along(const PanelSource& from, std::int64_t first, std::byte* memory) {
+  const Panel panel(memory, from.terms, part_numbers<B>);
+  for (std::int64_t at = 0; at < panel_columns; at += 8) {
+    const B* columns[8];
+    for (std::int64_t j = 0; j < 8; ++j)  // the last column again, if there are no more
+      columns[j] =
+          reinterpret_cast<const B*>(from.blocks + std::min(first + at + j, from.columns - 1) * from.line_bytes);
+    for (std::int64_t b = 0; b < from.terms / block_numbers<B>; ++b) {
+      // The processor does not foresee reads of so many short columns.
+      constexpr auto block_bytes = static_cast<std::int64_t>(sizeof(B)), cache_line = std::int64_t{64};
+      for (const B* column : columns)
+        for (std::int64_t byte = 0; byte < block_bytes; byte += cache_line)
+          will_read(column, 8 * from.line_bytes + b * block_bytes + byte);
+      pack_block<B>(columns, b, at, from.origin, panel);
+    }
+  }
+}
+
+/// 32 terms of 32 columns, each term from another line of blocks.
+struct Square {
+  static constexpr std::int64_t side = group_numbers;
+  alignas(64) float numbers[side][side];
+  std::uint32_t words[side / 4][side];  ///< The bytes of four terms of a column.
+  float scales[side];
+
+  void round(std::uint32_t flipped) {
+    std::uint32_t largest[side] = {};
+    for (const auto& line : numbers)
+#pragma omp simd
+      for (std::int64_t j = 0; j < side; ++j) largest[j] = std::max(largest[j], magnitude_bits(line[j]));
+    float factors[side];
+#pragma omp simd
+    for (std::int64_t j = 0; j < side; ++j) {
+      const ByteScale scale(largest[j]);
+      scales[j] = scale.scale;
+      factors[j] = scale.factor;
+    }
+    for (std::int64_t k = 0; k < side; k += 4)
+#pragma omp simd
+      for (std::int64_t j = 0; j < side; ++j) {
+        const auto byte = [&](std::int64_t t) { return rounded_bits(numbers[k + t][j], factors[j]) & 255U; };
+        words[k / 4][j] = (byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24) ^ flipped;
+      }
+  }
+};
+
+/// Packs panels of 32 columns that lie across the lines of blocks.
+template <class B>
+void pack_across(const PanelSource& from, std::int64_t first, std::byte* memory) {
+  constexpr std::int64_t part = Square::side;
+  const std::int64_t terms = round_up(from.terms, part);
+  const std::uint32_t flipped = (adds_four ? 0x80808080U : 0U) ^ (from.origin * 0x01010101U);
+  for (std::int64_t term = 0; term < terms; term += part) {
+    Square square;
+    for (std::int64_t k = 0; k < part; ++k) {
+      const std::byte* line = from.blocks + (term + k) * from.line_bytes;
+      if (term + k < from.terms)
+        widen_blocks<B>(line, first, part, square.numbers[k]);
+      else
+        std::fill_n(square.numbers[k], part, 0.0F);
+    }
+    square.round(flipped);
+    for (std::int64_t at = 0; at < part; at += panel_columns) {
+      const Panel panel(memory + at / panel_columns * Panel::size(terms, part), terms, part);
+      for (std::int64_t k = 0; k < part; k += 4)
+        std::memcpy(panel.bytes + (term + k) * panel_columns, square.words[k / 4] + at, 4 * panel_columns);
+      std::copy_n(square.scales + at, panel_columns, panel.scales + term / part * panel_columns);
+    }
+  }
+}
+}  // namespace
+
+PanelPacking panel_packing(Dtype dtype, bool across) {
+  return with_block(dtype, [&](auto block) -> PanelPacking {
+    using B = decltype(block);
+    static_assert(Square::side % panel_columns == 0);
+    if constexpr (has_fma)
+      return across ? PanelPacking{Square::side / panel_columns, pack_across<B>} : PanelPacking{1, pack_along<B>};
+    else
+      return {};  // bytes_suit is false
+  });
+}
+
+}  // namespace xtape
