@@ -5,11 +5,16 @@ from pathlib import Path
 from counted import holds
 
 access = (Path(__file__).parent / "access.js").read_text()
-# Who has the focus, and whether a person sees it: an element with an outline, in the window.
+# Who has the focus, and whether a person sees it: an element with an outline, in the window, and not cut off by all sides of a box.
 FOCUS = """(() => {
-  const element = document.activeElement, box = element.getBoundingClientRect();
+  const element = document.activeElement, box = element.getBoundingClientRect(), style = getComputedStyle(element);
+  const edge = parseFloat(style.outlineOffset) + parseFloat(style.outlineWidth);
+  const cut = around => getComputedStyle(around).overflow !== "visible" && ["left", "top", "right", "bottom"].every((side, i) =>
+    i < 2 ? box[side] - edge < around.getBoundingClientRect()[side] : box[side] + edge > around.getBoundingClientRect()[side]);
+  let covered = false;
+  for (let around = element.parentElement; around; around = around.parentElement) covered ||= cut(around);
   return { name: element === document.body ? "" : element.id || element.getAttribute("aria-label") || element.textContent.trim() || element.type,
-    seen: getComputedStyle(element).outlineStyle !== "none" && box.right > 0 && box.left < innerWidth && box.bottom > 0 && box.top < innerHeight };
+    seen: style.outlineStyle !== "none" && !covered && box.right > 0 && box.left < innerWidth && box.bottom > 0 && box.top < innerHeight };
 })()"""
 STOPS = "[...document.querySelectorAll('button, select, input, canvas, pre')].filter(each => each.checkVisibility() && each.tabIndex >= 0).length"
 # What a mouse finds in a picture of the view, and how much of it keys do not find.

@@ -4,7 +4,7 @@
 usage: views.py PROGRAM SOURCE_ROOT
 
 The cases in a browser are skipped without Chromium."""
-import base64, json, math, os, shutil, struct, sys, tempfile
+import base64, json, math, os, shutil, struct, sys, tempfile, zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -12,7 +12,7 @@ import browser
 from counted import holds, report, skips
 from inputs import changed_gpt2, measured_run, plays, sets, small, trained, write_arrays
 from keys import check_keys
-from pages import data_of
+from pages import data_of, text_of
 
 xtape, source = map(os.path.abspath, sys.argv[1:3])
 functions = {"squares": {"inputs": {"x": "float [a, d, b, c]"}, "result": "sum(x * x)"},
@@ -169,6 +169,19 @@ def check_print(chromium):
     holds("a picture is printed in light colours", printed == chromium.value(drawn) != dark)
 
 
+def check_reload(chromium):
+    """A page that reads its file again keeps the focus where it is."""
+    page, text = Path("run.html").read_text(), text_of("run.html")
+    data = base64.b64encode(zlib.compress(json.dumps(data_of("run.html") | {"reload": 0.5}).encode())).decode()
+    Path("watched.html").write_text(page.replace(text, data))
+    chromium.sized(1000, 900)
+    chromium.opened("watched.html")
+    for place in ("#theme", "#view .card canvas"):
+        chromium.value(f"document.querySelector('{place}').focus(), globalThis.before = true")
+        chromium.until("!globalThis.before && document.documentElement.dataset.ready")
+        holds(f"a reload keeps the focus at {place}", chromium.value(f"document.activeElement === document.querySelector('{place}')"))
+
+
 def check_paper(chromium, page):
     """On paper, where nothing scrolls, every view is whole."""
     chromium.opened(page)
@@ -196,6 +209,7 @@ with tempfile.TemporaryDirectory() as work:
             trained(xtape, "fine", *sets(steps=4))
             plays(xtape, "report", "fine", "--values", "--source", "the rain", "--out", "fine.html")
             check_keys(chromium, "fine.html")
+            check_reload(chromium)
             check_paper(chromium, "fine.html")
             check_paper(chromium, "two.html")
     else:

@@ -173,8 +173,14 @@ async function start() {
   });
   listen();
   state.view = location.hash.slice(1) || (page.plays[0]?.failure ? "failure" : "");
+  const controls = () => [...document.querySelectorAll("button, select, input, canvas")], { focus } = history.state ?? {};
   usePlay(0);
-  if (page.reload > 0) setTimeout(() => location.reload(), 1000 * page.reload);
+  await null;  // until the charts are made
+  controls()[focus]?.focus();
+  if (page.reload > 0) setTimeout(() => {
+    history.replaceState({ focus: controls().indexOf(document.activeElement) }, "");
+    location.reload();
+  }, 1000 * page.reload);
   globalThis.report = { state, views: made, stages: () => [...stages] };  // for the console
   document.documentElement.dataset.ready = Math.round(performance.now());
 }
