@@ -28,6 +28,13 @@
     return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
   };
   const light = bytes => bytes.map(byte => (byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4)).reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+  const ratios = new Map();
+  const ratioOf = (behind, front) => {
+    const key = [...behind, front].join();
+    if (ratios.has(key)) return ratios.get(key);
+    const [a, b] = [over(behind), over([...behind, front])].map(light);
+    return ratios.set(key, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)).get(key);
+  };
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), seen = new Set();
   for (let text = texts.nextNode(); text; text = texts.nextNode()) {
     const element = text.parentElement;
@@ -35,7 +42,7 @@
     seen.add(element);
     const behind = [];
     for (let each = element; each; each = each.parentElement) behind.unshift(getComputedStyle(each).backgroundColor);
-    const [a, b] = [over(behind), over([...behind, getComputedStyle(element).color])].map(light), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const ratio = ratioOf(behind, getComputedStyle(element).color);
     if (ratio < 4.5) faults.push(`contrast ${ratio.toFixed(1)}: ${called(element)}`);
   }
   return [...new Set(faults)];

@@ -71,7 +71,8 @@ def check_access(chromium, name, width):
             chromium.frames()
             faults = chromium.value(access)
             holds(f"{name}: {tab} can be read in {theme} colours", not faults, str(faults[:9]))
-        holds(f"{name}: every control of {tab} has a name", not unnamed(chromium), str(unnamed(chromium)))
+        roles = unnamed(chromium)
+        holds(f"{name}: every control of {tab} has a name", not roles, str(roles))
         tabs_through(chromium, f"{name}: {tab}")
         walks(chromium, f"{name}: {tab}")
 

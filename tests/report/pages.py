@@ -2,10 +2,20 @@
 import base64, json, re, zlib
 from pathlib import Path
 
-from counted import holds
+import browser
+from counted import holds, skips
 from keys import check_access
 
 visit = (Path(__file__).parent / "visit.js").read_text()
+
+
+def in_browser(*checks):
+    """Calls every check with a browser, if there is one."""
+    if not browser.program:
+        return skips("it needs Chromium")
+    with browser.Browser() as chromium:
+        for check in checks:
+            check(chromium)
 
 
 def text_of(page):

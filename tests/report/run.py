@@ -8,10 +8,9 @@ import base64, functools, html, json, os, re, shutil, signal, subprocess, sys, t
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import browser
-from counted import holds, report, skips
+from counted import holds, report
 from inputs import attack, failed_run, hostile_tape, plays, sets, small, trained
-from pages import data_of, opens, text_of
+from pages import data_of, in_browser, opens, text_of
 
 xtape, source = map(os.path.abspath, sys.argv[1:3])
 play = functools.partial(plays, xtape)
@@ -217,9 +216,5 @@ with tempfile.TemporaryDirectory() as work:
     check_sources()
     check_watch()
     check_errors()
-    if browser.program:
-        with browser.Browser() as chromium:
-            check_browser(chromium)
-    else:
-        skips("it needs Chromium")
+    in_browser(check_browser)
 sys.exit(report())

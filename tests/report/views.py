@@ -8,11 +8,10 @@ import base64, json, math, os, shutil, struct, sys, tempfile, zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import browser
-from counted import holds, report, skips
+from counted import holds, report
 from inputs import changed_gpt2, measured_run, plays, sets, small, trained, write_arrays
 from keys import check_keys
-from pages import data_of, text_of
+from pages import data_of, in_browser, text_of
 
 xtape, source = map(os.path.abspath, sys.argv[1:3])
 functions = {"squares": {"inputs": {"x": "float [a, d, b, c]"}, "result": "sum(x * x)"},
@@ -172,22 +171,28 @@ def check_print(chromium):
 def check_reload(chromium):
     """A page that reads its file again keeps the focus where it is."""
     page, text = Path("run.html").read_text(), text_of("run.html")
-    data = base64.b64encode(zlib.compress(json.dumps(data_of("run.html") | {"reload": 0.5}).encode())).decode()
+    data = base64.b64encode(zlib.compress(json.dumps(data_of("run.html") | {"reload": 2}).encode())).decode()
     Path("watched.html").write_text(page.replace(text, data))
     chromium.sized(1000, 900)
     chromium.opened("watched.html")
     for place in ("#theme", "#view .card canvas"):
         chromium.value(f"document.querySelector('{place}').focus(), globalThis.before = true")
-        chromium.until("!globalThis.before && document.documentElement.dataset.ready")
+        chromium.until("!globalThis.before && document.documentElement?.dataset.ready")
         holds(f"a reload keeps the focus at {place}", chromium.value(f"document.activeElement === document.querySelector('{place}')"))
 
 
-def check_paper(chromium, page):
+def check_run(chromium):
+    trained(xtape, "fine", *sets(steps=4))
+    plays(xtape, "report", "fine", "--values", "--source", "the rain", "--out", "fine.html")
+    check_keys(chromium, "fine.html")
+
+
+def check_paper(chromium):
     """On paper, where nothing scrolls, every view is whole."""
-    chromium.opened(page)
-    for tab in chromium.value("[...document.querySelectorAll('#tabs button')].map(tab => tab.id)"):
+    for page, tab in [("two.html", "compare"), *(("fine.html", tab) for tab in ("runs", "graph", "memory", "time", "values", "attention"))]:
         chromium.sized(700, 900)
-        chromium.value(f"document.getElementById('{tab}').click()")
+        chromium.opened(page)
+        chromium.value(f"document.getElementById('tab-{tab}').click()")
         chromium.call("Emulation.setEmulatedMedia", media="print")
         cut = chromium.value("""[...document.querySelectorAll("body *")].filter(each => each.checkVisibility() && each.id !== "title" &&
           (getComputedStyle(each).overflow !== "visible" && each.scrollHeight > each.clientHeight + 1 || each.getBoundingClientRect().right > 701))
@@ -200,18 +205,5 @@ with tempfile.TemporaryDirectory() as work:
     check_threads(slices())
     check_sparsity()
     check_watched()
-    if browser.program:
-        with browser.Browser() as chromium:
-            check_compared(chromium)
-            check_sliders(chromium)
-            check_tabs(chromium)
-            check_print(chromium)
-            trained(xtape, "fine", *sets(steps=4))
-            plays(xtape, "report", "fine", "--values", "--source", "the rain", "--out", "fine.html")
-            check_keys(chromium, "fine.html")
-            check_reload(chromium)
-            check_paper(chromium, "fine.html")
-            check_paper(chromium, "two.html")
-    else:
-        skips("it needs Chromium")
+    in_browser(check_compared, check_sliders, check_tabs, check_print, check_run, check_reload, check_paper)
 sys.exit(report())

@@ -23,7 +23,7 @@ const mean = numbers => numbers.reduce((sum, each) => sum + each, 0) / numbers.l
 
 /// Places `items` ({ w, h } in the order of recording) and sets their x and y. `edges` are pairs of indices and get
 /// `points`, through which they pass. Returns the size of the whole.
-export function layered(items, edges, { gapX = 26, gapY = 40 } = {}) {
+export function layered(items, edges) {
   const first = items[0]?.port === "entry" ? 1 : 0;
   const boxes = items.map((item, i) =>
       ({ item, index: i, w: item.w, h: item.h, layer: item.port === "entry" ? 0 : first, up: [], down: [] }));
@@ -43,8 +43,8 @@ export function layered(items, edges, { gapX = 26, gapY = 40 } = {}) {
   for (const box of boxes) box.down = [];
   addEdges(boxes, down, layers);
   orderLayers(layers);
-  placeX(layers, gapX);
-  return finish(layers, items, edges, gapY);
+  placeX(layers, 26);
+  return finish(layers, items, edges, 40);
 }
 
 /// Connects boxes. Edges over a few layers get a narrow box in each, so that they pass between others.

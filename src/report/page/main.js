@@ -173,7 +173,8 @@ async function start() {
   });
   listen();
   state.view = location.hash.slice(1) || (page.plays[0]?.failure ? "failure" : "");
-  const controls = () => [...document.querySelectorAll("button, select, input, canvas")], { focus } = history.state ?? {};
+  const controls = () => [...document.querySelectorAll("button, select, input, canvas")];
+  const { focus } = history.state ?? {};
   usePlay(0);
   await null;  // until the charts are made
   controls()[focus]?.focus();

@@ -186,13 +186,14 @@ export class Stage {
     });
     canvas.addEventListener("pointercancel", event => pointers.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => this.hover(null));
+    for (const change of ["focus", "blur", "keydown"]) canvas.addEventListener(change, () => this.request());
     canvas.addEventListener("blur", () => this.hover(null));
-    canvas.addEventListener("focus", () => this.request());
     canvas.addEventListener("dblclick", () => this.options.all());
     canvas.addEventListener("keydown", event => this.pressed(event));
   }
   pointed(event, now) {
     const { pointers } = this, before = pointers.get(event.pointerId);
+    if (this.at) this.request();
     this.at = null;
     if (!before || this.options.moves === "none") this.hover(this.hit(event), event);
     if (!before) return;
@@ -208,7 +209,7 @@ export class Stage {
     pointers.set(event.pointerId, now);
   }
   hover(thing, event) {
-    this.request();
+    if (thing !== this.hovered) this.request();
     this.hovered = thing;
     this.options.over?.(thing);
     this.canvas.style.cursor = thing !== null ? "pointer" : this.options.moves === "none" ? "default" : "grab";
