@@ -7,19 +7,20 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 zig=$(realpath -s "$1") build=$2 library=$3 output=$(realpath "$4")
 read -ra words <<<"$(ninja -C "$build" -t commands "$library" | tail -n 1)"
-arguments=()
-for word in "${words[@]:1}"; do
+linker=() arguments=()
+for word in "${words[@]}"; do
   case $word in
     "$library") arguments+=("$output") ;;
     -static-lib* | -Wl,-O1) ;; # of g++ only
-    *) arguments+=("$word") ;;
+    -o) arguments+=(-o) ;;
+    *) if [ ${#arguments[@]} = 0 ]; then linker+=("$word"); else arguments+=("$word"); fi ;;
   esac
 done
-for name in libstdc++.a libgcc_eh.a libgcc.a; do arguments+=("$(g++ -print-file-name=$name)"); done
-cc -std=c11 -O2 -Wall -Wextra -Werror -fPIC -c packaging/old_glibc.c -o "$output.o"
+for name in libstdc++.a libgcc_eh.a libgcc.a; do arguments+=("$("${linker[@]}" -print-file-name=$name)"); done
+"${linker[@]}" -x c -std=c11 -O2 -Wall -Wextra -Werror -fPIC -c packaging/old_glibc.c -o "$output.o"
 arguments+=("$output.o")
 cd "$build"
-"$zig" cc -target "$(uname -m)-linux-gnu.2.28" "${arguments[@]}" -lm -ldl
+"$zig" cc -target "$("${linker[@]}" -dumpmachine).2.28" "${arguments[@]}" -lm -ldl
 needed=$(readelf --version-info --wide "$output" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
 echo "$output needs $needed"
 [ "$(printf 'GLIBC_2.28\n%s\n' "$needed" | sort -V | tail -n 1)" = GLIBC_2.28 ]

@@ -1,18 +1,24 @@
 #!/bin/bash
 # Unpacks the archive of static.sh in a folder with nothing but busybox, runs the demo there, trains and uses another model,
-# and continues the training. Needs root, for chroot, and Debian's busybox-static.
+# and continues the training. Needs Debian's busybox-static. A program for AArch64 runs under QEMU (scripts/aarch64.sh).
 #
 # usage: bash packaging/try_static.sh ARCHIVE
 set -euo pipefail
+scripts=$(cd "$(dirname "$0")/../scripts" && pwd)
+case $1 in
+  *-"$(uname -m)".tar.xz) busybox=$(command -v busybox) space=(unshare --user --map-root-user --mount) ;;
+  *-aarch64.tar.xz) busybox=$scripts/../build-aarch64/root/bin/busybox space=(bash "$scripts/aarch64.sh" run) ;;
+  *) echo "$1 is for no processor that this machine can try" >&2 && exit 2 ;;
+esac
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root"/{bin,tmp,proc,dev}
-cp "$(command -v busybox)" "$root/bin/busybox"
+cp "$busybox" "$root/bin/busybox"
 for command in sh tar xz mkdir cat ls seq date dirname rm sha256sum cut grep; do ln -s busybox "$root/bin/$command"; done
-mknod -m 666 "$root/dev/null" c 1 3
+touch "$root/dev/null"
 cp "$1" "$root/tmp/xtape.tar.xz"
 inside() { # runs the script of standard input in the folder
-  unshare -m sh -c "mount -t proc proc '$root/proc' && exec chroot '$root' /bin/sh -e"
+  "${space[@]}" sh -c "mount --rbind /proc '$root/proc' && mount --bind /dev/null '$root/dev/null' && exec chroot '$root' /bin/sh -e"
 }
 start=$(date +%s%N)
 inside <<'S'
@@ -31,7 +37,8 @@ while [ $i -lt 300 ]; do
   echo "the quick brown fox jumps over the lazy dog number $i"
   i=$((i + 1))
 done >text.txt
-xtape train shakespeare_char --set data.text=text.txt --set steps=60 --set schedule.warmup=10 --set evaluate_every=60 --out run | busybox tail -n 2
+xtape train shakespeare_char --set data.text=text.txt --set data.block_size=16 --set hyper.n_embd=16 --set hyper.n_layer=1 \
+  --set hyper.n_head=2 --set batch.size=4 --set steps=60 --set schedule.warmup=10 --set evaluate_every=60 --out run | busybox tail -n 2
 xtape generate run --prompt "the quick" --tokens 20 --temperature 0
 xtape train --resume run --set steps=80 | busybox tail -n 1
 xtape show gpt2 | busybox head -n 3

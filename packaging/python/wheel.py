@@ -2,15 +2,15 @@
 """Packs a wheel (PEP 427): the files of the program's folder go to the environment's bin and share, xtape.py and the C
 library beside each other to site-packages.
 
-usage: wheel.py FOLDER LIBRARY OUT      FOLDER is that of packaging/static.sh"""
-import base64, hashlib, platform, re, sys, zipfile
+usage: wheel.py FOLDER LIBRARY OUT      FOLDER is that of packaging/static.sh, whose name ends in the processor"""
+import base64, hashlib, re, sys, zipfile
 from pathlib import Path
 
 folder, library, out = map(Path, sys.argv[1:])
 root = Path(__file__).resolve().parents[2]
 version = re.search(r"version: '([^']*)'", (root / "meson.build").read_text())[1]
 info, data = f"xtape-{version}.dist-info", f"xtape-{version}.data"
-tag = f"py3-none-linux_{platform.machine()}"
+tag = f"py3-none-linux_{folder.name.split('-')[-1]}"
 metadata = f"""Metadata-Version: 2.1
 Name: xtape
 Version: {version}

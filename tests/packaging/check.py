@@ -178,14 +178,14 @@ def wheel():
     """A wheel of two small files: its records, and the tag that its library allows."""
     library = build / "src/c/libxtape-c.so"
     with tempfile.TemporaryDirectory() as place:
-        folder, out = Path(place, "folder"), Path(place, "out")
+        folder, out = Path(place, f"xtape-{VERSION}-linux-aarch64"), Path(place, "out")
         for name in ("bin/xtape", "share/xtape/models/a.json"):
             (folder / name).parent.mkdir(parents=True)
             (folder / name).write_text(name)
         Path(place, "lib.so").write_text("library")
         subprocess.run([sys.executable, packaging / "python/wheel.py", folder, Path(place, "lib.so"), out], check=True)
         made, = out.glob("*.whl")
-        holds("the wheel's name has the version", made.name.startswith(f"xtape-{VERSION}-py3-none-linux_"), made.name)
+        holds("the wheel's name has the version and the processor", made.name == f"xtape-{VERSION}-py3-none-linux_aarch64.whl", made.name)
         with zipfile.ZipFile(made) as file:
             info = f"xtape-{VERSION}.dist-info"
             rows = [line.split(",") for line in file.read(f"{info}/RECORD").decode().splitlines()]
@@ -205,7 +205,7 @@ def wheel():
     made = subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", packaging / "old_glibc.c"], capture_output=True, text=True)
     holds("and is C", made.returncode == 0, made.stderr)
     number = ".".join(map(str, OLD_GLIBC))
-    holds("old_glibc.sh and docs/how_to/installing.md name it", f"-linux-gnu.{number}" in (packaging / "old_glibc.sh").read_text()
+    holds("old_glibc.sh and docs/how_to/installing.md name it", f".{number}\"" in (packaging / "old_glibc.sh").read_text()
           and f"glibc {number}" in (source / "docs/how_to/installing.md").read_text())
 
 
