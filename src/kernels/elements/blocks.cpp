@@ -26,7 +26,7 @@ void widen_run(const void* blocks, std::int64_t first, std::int64_t step, std::i
 }
 }  // namespace
 
-std::function<void(const void*, float*)> make_widen_blocks(Dtype dtype, const Layout& in, int threads) {
+[[gnu::cold]] std::function<void(const void*, float*)> make_widen_blocks(Dtype dtype, const Layout& in, int threads) {
   Loops<2> loops = loops_over(in, Layout::dense(in.shape));
   loops.merge();
   loops.sort_by(0);  // the neighbours of a block are decoded together

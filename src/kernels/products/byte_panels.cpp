@@ -100,9 +100,10 @@ struct Square {
   }
 };
 
-/// Packs panels of 32 columns that lie across the lines of blocks.
-template <class B>
-void pack_across(const PanelSource& from, std::int64_t first, std::byte* memory) {
+/// Packs panels of 32 columns that lie across the lines of blocks. `widen` is widen_blocks of the format.
+[[maybe_unused]] void pack_across(const PanelSource& from, std::int64_t first, std::byte* memory,
+                                  void (*widen)(const void* blocks, std::int64_t first, std::int64_t count,
+                                                float* to)) {
   constexpr std::int64_t part = Square::side;
   const std::int64_t terms = round_up(from.terms, part);
   const std::uint32_t flipped = (adds_four ? 0x80808080U : 0U) ^ (from.origin * 0x01010101U);
@@ -111,7 +112,7 @@ void pack_across(const PanelSource& from, std::int64_t first, std::byte* memory)
     for (std::int64_t k = 0; k < part; ++k) {
       const std::byte* line = from.blocks + (term + k) * from.line_bytes;
       if (term + k < from.terms)
-        widen_blocks<B>(line, first, part, square.numbers[k]);
+        widen(line, first, part, square.numbers[k]);
       else
         std::fill_n(square.numbers[k], part, 0.0F);
     }
@@ -131,7 +132,11 @@ PanelPacking panel_packing(Dtype dtype, bool across) {
     using B = decltype(block);
     static_assert(Square::side % panel_columns == 0);
     if constexpr (has_fma)
-      return across ? PanelPacking{Square::side / panel_columns, pack_across<B>} : PanelPacking{1, pack_along<B>};
+      return across ? PanelPacking{Square::side / panel_columns,
+                                   [](const PanelSource& from, std::int64_t first, std::byte* memory) {
+                                     pack_across(from, first, memory, widen_blocks<B>);
+                                   }}
+                    : PanelPacking{1, pack_along<B>};
     else
       return {};  // bytes_suit is false
   });

@@ -87,7 +87,7 @@ bool bytes_suit(const GemmPlan& given, Precision precision) {
          (precision == Precision::int8_training && plan.m > few_byte_rows && rows_have_blocks(plan));
 }
 
-MatrixProducts<float> make_bytes(const GemmPlan& given) {
+[[gnu::cold]] MatrixProducts<float> make_bytes(const GemmPlan& given) {
   const bool swapped = !is_block(given.narrow[1].value_or(Dtype::float32));
   const GemmPlan plan = swapped ? with_sides_swapped(given) : given;
   const bool across = !columns_have_blocks(plan);
