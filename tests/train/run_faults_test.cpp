@@ -27,7 +27,7 @@ Trainer::Callbacks stopped_at(std::int64_t step, Run& run) {
 std::string error_of(const std::function<void()>& work) {
   try {
     work();
-  } catch (const FileError& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "no error";

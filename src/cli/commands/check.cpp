@@ -104,7 +104,8 @@ void refuse_version_1(const JsonNode& recipe) {
   if (recipe.at("xtape").json() != 1) return;
   // Other values are errors of the recipe, which reading it reports with their places.
   if (recipe.has("hyper") && recipe.has("definition") && recipe.at("definition").is_string()) {
-    const JsonNode resolved(train::recipe_text(recipe.file()), recipe.file(), JsonErrors::definition);
+    const JsonNode resolved(train::recipe_text(read_file(recipe.file()), recipe.file()), recipe.file(),
+                            JsonErrors::definition);
     const auto definition = model::read_definition(find_definition(resolved.at("definition").text()));
     const model::VisibleNames names{.home = definition.get(), .recording = false};
     for (const model::Parameter& each : definition->hyper) {

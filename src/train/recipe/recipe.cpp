@@ -220,8 +220,8 @@ Loaded loaded(const std::string& text, const std::string& file, const std::vecto
 }
 }  // namespace
 
-std::string train::recipe_text(const std::string& file, const std::vector<Setting>& settings) {
-  return loaded(read_file(file), file, settings).text;
+std::string train::recipe_text(const std::string& text, const std::string& file, const std::vector<Setting>& settings) {
+  return loaded(text, file, settings).text;
 }
 
 Recipe Recipe::load(const std::string& path, const std::vector<Setting>& settings) {

@@ -34,8 +34,8 @@ extern const Keys<LoraSettings> lora_keys;
 /// `trainable`. Does nothing without this section.
 void resolve_lora(Json& root, const JsonNode& file, const std::vector<Setting>& settings);
 
-/// Returns Recipe::text of the recipe in a file with `settings`, without checking what the recipe says.
-std::string recipe_text(const std::string& file, const std::vector<Setting>& settings = {});
+/// Returns Recipe::text of the recipe `text` of `file` with `settings`, without checking what the recipe says.
+std::string recipe_text(const std::string& text, const std::string& file, const std::vector<Setting>& settings = {});
 /// Reads the text of a recipe, as Recipe::load does. `file` names it in errors, and its paths are relative to the
 /// folder of `file`.
 Recipe recipe_of_text(const std::string& text, const std::string& file, const std::vector<Setting>& settings);

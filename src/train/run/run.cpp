@@ -4,6 +4,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/system/files.hpp"
 #include "base/system/folder_file.hpp"
 #include "data/tokenizers/utf8.hpp"
 #include "model/hugging_face/adapter.hpp"
@@ -177,10 +178,11 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
                     (path_exists(directory) ? "it has no recipe.json" : "there is no folder or file of this name"));
   auto data = std::make_unique<Data>(communicator);
   data->directory = directory;
-  data->own_recipe = train::recipe_text(file);
+  const std::string recipe = read_file(file);  // once, because a training that begins may replace it
+  data->own_recipe = train::recipe_text(recipe, file);
   // Before the recipe is read: other keys may be wrong with a value that cannot change.
-  train::check_changes(directory, data->own_recipe, train::recipe_text(file, settings), settings);
-  data->recipe = Recipe::load(file, settings);
+  train::check_changes(directory, data->own_recipe, train::recipe_text(recipe, file, settings), settings);
+  data->recipe = train::recipe_of_text(recipe, file, settings);
   data->recipe.trainer.communicator = communicator;
   train::check_agreement(data->group, data->recipe);
   data->recipe.trainer.threads = ranks::threads_of(data->group, data->recipe.trainer.threads);
