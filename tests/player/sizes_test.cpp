@@ -214,7 +214,7 @@ TEST_CASE("a process that may take little more memory" * doctest::skip()) {  // 
   CHECK(Array(player.view(y)).as<double>()[0] == 0);
 }
 
-TEST_CASE("too little memory for the threads is an error while planning" * needs_no_sanitizer() *
+TEST_CASE("too little memory for the threads is an error while planning" * needs_no_sanitizer() * needs_no_emulator() *
           needs_to_start_itself()) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const char* words = " --no-skip --test-case='a process that may take little more memory' >/dev/null";
@@ -222,7 +222,7 @@ TEST_CASE("too little memory for the threads is an error while planning" * needs
 }
 
 TEST_CASE("under a limit on address space below the machine's memory, only plans that do not fit are refused" *
-          needs_no_sanitizer() * needs_to_start_itself()) {
+          needs_no_sanitizer() * needs_no_emulator() * needs_to_start_itself()) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const char* words = " --no-skip --test-case='a process under a limit on address space' >/dev/null";
   CHECK(std::system(("ulimit -v 2000000 && '" + program + "'" + words).c_str()) == 0);
