@@ -277,6 +277,14 @@ TEST_CASE("a block may hide the block of a used file, which keeps its own") {
         std::vector<std::string>{"small.json, block 'act', line 3: it hides the block of this name in lib"});
   const Model again = Model::parse(model.definition_text(), test::in_float64());
   CHECK(same(test::play(again, "f", {{"b", 2}, {"t", 3}}, {ArrayView(table)})[0], 10. * (table + 1.)));
+  // A change of it holds there, too, and hides nothing.
+  std::string changing = text;
+  const std::string block = R"({"inputs": ["x"], "result": "10 * x"})";
+  changing.replace(changing.find(block), block.size(), R"({"change": {"result": "10 * x"}})");
+  CHECK(warnings(changing).empty());
+  for (const std::string& each : {changing, Model::parse(changing).definition_text()})
+    CHECK(same(test::play(Model::parse(each, test::in_float64()), "f", {{"b", 2}, {"t", 3}}, {ArrayView(table)})[0],
+               100. * table));
 }
 
 TEST_CASE("names of other libraries are errors with what to write, and what they say to write works") {

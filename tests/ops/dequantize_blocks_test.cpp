@@ -8,6 +8,7 @@
 #include "needs_instructions.hpp"
 #include "play.hpp"
 #include "same_bits.hpp"
+#include "xtape/ops/losses.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/vmap.hpp"
 #include "xtape/xtensor.hpp"
@@ -201,7 +202,12 @@ TEST_CASE("precision int8: products with blocks round the other operand, and not
     CHECK(same_bits(played(dense, Precision::int8), played(dense, Precision::float32)));
     // The sums of the gradient do not lie along the blocks.
     const Var gradient = grad(sum(y * tape.constant(random_floats({rows, 24}))), {x})[0];
-    CHECK(same_bits(played(gradient, Precision::int8), played(gradient, Precision::float32)));
+    const Array exact_gradient = played(gradient, Precision::float32);
+    CHECK(same_bits(played(gradient, Precision::int8), exact_gradient));
+    CHECK(same_bits(played(y, Precision::int8_training), bytes));
+    const Array trained = played(gradient, Precision::int8_training, Bits::same);
+    CHECK(same_bits(trained, exact_gradient) == (rows == 2));  // few rows stay exact
+    CHECK(relative_distance(trained, exact_gradient) < 0.03);
     // Axes that do not merge, and a narrow operand, change nothing.
     const Var parts = transpose(reshape(x, {rows, 2, 256}), {1, 0, 2});
     const Var w3 = reshape(w, {24, 2, 256});
@@ -220,6 +226,14 @@ TEST_CASE("precision int8: products with blocks round the other operand, and not
       const Array one = played(einsum("bi,oi->bo", {e == 0 ? x : e == 1 ? x * 2 : x - 1, w_one}), Precision::int8);
       CHECK(std::memcmp(one.data(), static_cast<const std::byte*>(batch.data()) + e * one.bytes(), one.bytes()) == 0);
     }
+    // A projection with its cross-entropy has the gradient of both ops.
+    const Var logits = einsum("bi,oi->bo", {concat(Vars(40, x)), w});
+    const Var loss = cross_entropy(logits, tape.constant(Array(Dtype::int64, {40 * rows})), "sum");
+    const Var to_input = grad(loss, {x})[0];
+    const Array exact_input = played(to_input, Precision::float32),
+                trained_input = played(to_input, Precision::int8_training);
+    CHECK(relative_distance(trained_input, exact_input) < 0.03);
+    CHECK(relative_distance(trained_input, exact_input) > 1e-4);
     const Var narrow = cast(x, Dtype::bfloat16);
     CHECK(same_bits(
         played(einsum("bi,oi->bo", {cast(narrow, Dtype::float32), w}), Precision::int8),

@@ -239,12 +239,16 @@ void check_hyper(const Definition& definition, const Names& used) {
   }
 }
 
-/// Warns of blocks that hide those of used files. A file that extends another one means to replace them.
+/// Warns of blocks that hide those of used files. A file that extends another one means to replace them, and a change
+/// hides nothing.
 void find_hidden_blocks(const Definition& definition, Warnings& warnings) {
+  if (!definition.extended.empty()) return;
   for (const auto& block : definition.blocks)
-    for (const auto& [name, file] : definition.used)
-      if (definition.extended.empty() && file->block_index.count(block->name) != 0)
+    for (const auto& [name, file] : definition.used) {
+      const auto hidden = file->block_index.find(block->name);
+      if (hidden != file->block_index.end() && !definition.changed.contains(hidden->second))
         warnings.push_back(to_string(block->location) + ": it hides the block of this name in " + name);
+    }
 }
 
 Names check_file(const Definition& definition, const OpTable& ops, bool strict, Warnings& warnings,

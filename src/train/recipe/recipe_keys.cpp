@@ -161,8 +161,7 @@ void read_bits(Section& root, const std::string& name, Recipe& recipe) {
   if (recipe.trainer.bits == Bits::same && rounds_to_bfloat16(recipe.trainer.precision))
     root.fail(name,
               "is \"same\", which needs 'precision' \"float32\", \"int8\" or \"int8_training\": only some processors "
-              "have units for "
-              "bfloat16");
+              "have units for bfloat16");
 }
 
 void read_privacy(Section& root, const std::string& name, Recipe& recipe) {
