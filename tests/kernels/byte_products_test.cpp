@@ -103,7 +103,7 @@ TEST_CASE("products in 8 bits have the bits of a plain computation, for any rows
 TEST_CASE("products in 8 bits: extreme integers, zeros, tiny numbers, NaN and infinities" * needs_bytes()) {
   std::mt19937 random(4);
   for (const Dtype dtype : byte_formats)
-    for (const std::int64_t m : {5, 11}) {
+    for (const std::int64_t m : {5, 11, 20}) {
       BlockMatrix w(dtype, 20, 512, random);
       if (dtype == Dtype::q8_0)
         for (std::int64_t b = 0; b < 20 * 16; ++b)

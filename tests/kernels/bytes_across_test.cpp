@@ -111,7 +111,7 @@ TEST_CASE(
         if (k > 1000 && m != 9 && m != 17) continue;
         const std::int64_t block = block_of(dtype);
         AcrossProduct product{.m = m, .k = k, .n = m == 16 ? 2 * block : block};
-        if (m == 15) product.n = block == 32 ? 96 : 256;
+        if (m == 15) product.n = block == 32 ? 160 : 256;
         if (m == 31) product.first = block;  // columns that begin with the second block
         product.threads = m % 2 == 0 ? 3 : 1;
         product.weight_first = m == 17 || m == 70;
@@ -130,8 +130,9 @@ TEST_CASE(
 TEST_CASE("products in 8 bits across blocks: several products, and few columns of a block" * needs_bytes()) {
   std::mt19937 random(8);
   for (const Dtype dtype : byte_formats)
-    for (const std::int64_t n : {5, 17, 32}) {
-      const AcrossProduct product{.m = 20, .k = 70, .n = n, .batch = 3, .threads = 3};
+    for (const std::int64_t n : {5, 17, 32, 170}) {
+      if (n > block_of(dtype)) continue;
+      const AcrossProduct product{.m = 20, .k = 70, .n = n, .batch = 3, .threads = n == 170 ? 1 : 3};
       const BlockMatrix w(dtype, 3 * 70, block_of(dtype), random);
       const auto x = drawn(3 * 20 * 70, random);
       CAPTURE(name_of(dtype));

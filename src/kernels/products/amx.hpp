@@ -82,13 +82,16 @@ struct ByteTile {
   std::int64_t parts;
   const std::int8_t* rows;
   const float* row_scales;   ///< Of the parts.
-  std::int64_t row_bytes;    ///< From one row to the next, in both arrays.
+  const float* row_sums;     ///< For minima: scale * the sum of a part.
+  std::int64_t row_bytes;    ///< From one row to the next, in all three arrays.
   const std::byte* columns;  ///< [terms / 4, line_columns, 4]
   const float* scales;       ///< [parts, line_columns]
+  const float* minima;       ///< [parts, line_columns], or null.
   std::int64_t line_columns;
 };
 /// sums[16, 16] = the products, whose rows are `stride` elements apart: each is one chain of fused multiply-adds, of
-/// the sum of a part, an integer, by the product of both scales. A Ready(part_terms) must exist on this thread.
+/// the sum of a part, an integer, by the product of both scales, and then of minus the minimum by the sum of the row. A
+/// Ready(part_terms) must exist on this thread.
 void multiply_bytes(const ByteTile& tile, float* sums, std::int64_t stride);
 
 /// For panels of three parts: the smallest magnitude of a sum that loses less than half a unit in its last place. It

@@ -41,6 +41,11 @@ XTAPE_AMX inline void add_part(const ByteTile& tile, std::int64_t p, const std::
     const __m512 products = _mm512_cvtepi32_ps(_mm512_load_si512(integers + i * panel_lines));
     sums[i] = _mm512_fmadd_ps(products, _mm512_mul_ps(scales, _mm512_set1_ps(tile.row_scales[i * row + p])), sums[i]);
   }
+  if (tile.minima == nullptr) return;
+  const __m512 less = _mm512_loadu_ps(tile.minima + p * tile.line_columns);
+#pragma GCC unroll 16
+  for (int i = 0; i < panel_lines; ++i)
+    sums[i] = _mm512_fnmadd_ps(less, _mm512_set1_ps(tile.row_sums[i * row + p]), sums[i]);
 }
 }  // namespace
 

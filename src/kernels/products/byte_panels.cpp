@@ -54,7 +54,7 @@ void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, s
 
 /// Packs a panel of columns that are lines of blocks.
 template <class B>
-void pack_along(const PanelSource& from, std::int64_t first, std::byte* memory) {
+void pack_along(const PanelSource& from, std::int64_t first, std::int64_t /*panels*/, std::byte* memory) {
   const Panel panel(memory, from.terms, part_numbers<B>);
   for (std::int64_t at = 0; at < panel_columns; at += 8) {
     const B* columns[8];
@@ -72,56 +72,65 @@ void pack_along(const PanelSource& from, std::int64_t first, std::byte* memory) 
   }
 }
 
-/// 32 terms of 32 columns, each term from another line of blocks.
-struct Square {
-  static constexpr std::int64_t side = group_numbers;
-  alignas(64) float numbers[side][side];
-  std::uint32_t words[side / 4][side];  ///< The bytes of four terms of a column.
-  float scales[side];
+/// 32 terms of up to 128 columns, each term from another line of blocks. Many columns at a time read whole cache lines.
+struct Lines {
+  static constexpr std::int64_t terms = group_numbers, group = group_numbers, groups = 4;
+  alignas(64) float numbers[terms][groups * group];
+  std::uint32_t words[terms / 4][group];  ///< The bytes of four terms of the columns of a group.
+  float scales[group];
 
-  void round(std::uint32_t flipped) {
-    std::uint32_t largest[side] = {};
+  /// Rounds a group of columns, of which the first is column `first`.
+  void round(std::int64_t first, std::uint32_t flipped) {
+    std::uint32_t largest[group] = {};
     for (const auto& line : numbers)
 #pragma omp simd
-      for (std::int64_t j = 0; j < side; ++j) largest[j] = std::max(largest[j], magnitude_bits(line[j]));
-    float factors[side];
+      for (std::int64_t j = 0; j < group; ++j) largest[j] = std::max(largest[j], magnitude_bits(line[first + j]));
+    float factors[group];
 #pragma omp simd
-    for (std::int64_t j = 0; j < side; ++j) {
+    for (std::int64_t j = 0; j < group; ++j) {
       const ByteScale scale(largest[j]);
       scales[j] = scale.scale;
       factors[j] = scale.factor;
     }
-    for (std::int64_t k = 0; k < side; k += 4)
+    for (std::int64_t k = 0; k < terms; k += 4)
 #pragma omp simd
-      for (std::int64_t j = 0; j < side; ++j) {
-        const auto byte = [&](std::int64_t t) { return rounded_bits(numbers[k + t][j], factors[j]) & 255U; };
+      for (std::int64_t j = 0; j < group; ++j) {
+        const auto byte = [&](std::int64_t t) { return rounded_bits(numbers[k + t][first + j], factors[j]) & 255U; };
         words[k / 4][j] = (byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24) ^ flipped;
       }
   }
 };
 
-/// Packs panels of 32 columns that lie across the lines of blocks. `widen` is widen_blocks of the format.
-[[maybe_unused]] void pack_across(const PanelSource& from, std::int64_t first, std::byte* memory,
-                                  void (*widen)(const void* blocks, std::int64_t first, std::int64_t count,
-                                                float* to)) {
-  constexpr std::int64_t part = Square::side;
+/// Packs panels of columns that lie across the lines of blocks. `widen` is widen_blocks of the format, of which 256
+/// numbers have `bytes` bytes.
+[[maybe_unused]] void pack_across(const PanelSource& from, std::int64_t first, std::int64_t panels, std::byte* memory,
+                                  void (*widen)(const void* blocks, std::int64_t first, std::int64_t count, float* to),
+                                  std::int64_t bytes) {
+  constexpr std::int64_t part = Lines::terms;
   const std::int64_t terms = round_up(from.terms, part);
+  const std::int64_t columns = std::min(panels * panel_columns, round_up(from.columns - first, Lines::group));
   const std::uint32_t flipped = (adds_four ? 0x80808080U : 0U) ^ (from.origin * 0x01010101U);
+  Lines lines;
   for (std::int64_t term = 0; term < terms; term += part) {
-    Square square;
     for (std::int64_t k = 0; k < part; ++k) {
       const std::byte* line = from.blocks + (term + k) * from.line_bytes;
-      if (term + k < from.terms)
-        widen(line, first, part, square.numbers[k]);
-      else
-        std::fill_n(square.numbers[k], part, 0.0F);
+      if (term + k >= from.terms) {
+        std::fill_n(lines.numbers[k], columns, 0.0F);
+        continue;
+      }
+      // The processor does not foresee reads of so many lines.
+      for (std::int64_t column = first; column <= first + columns; column += Lines::group)
+        will_read(line, part * from.line_bytes + column * bytes / 256);
+      widen(line, first, columns, lines.numbers[k]);
     }
-    square.round(flipped);
-    for (std::int64_t at = 0; at < part; at += panel_columns) {
-      const Panel panel(memory + at / panel_columns * Panel::size(terms, part), terms, part);
-      for (std::int64_t k = 0; k < part; k += 4)
-        std::memcpy(panel.bytes + (term + k) * panel_columns, square.words[k / 4] + at, 4 * panel_columns);
-      std::copy_n(square.scales + at, panel_columns, panel.scales + term / part * panel_columns);
+    for (std::int64_t column = 0; column < columns; column += Lines::group) {
+      lines.round(column, flipped);
+      for (std::int64_t at = 0; at < Lines::group; at += panel_columns) {
+        const Panel panel(memory + (column + at) / panel_columns * Panel::size(terms, part), terms, part);
+        for (std::int64_t k = 0; k < part; k += 4)
+          std::memcpy(panel.bytes + (term + k) * panel_columns, lines.words[k / 4] + at, 4 * panel_columns);
+        std::copy_n(lines.scales + at, panel_columns, panel.scales + term / part * panel_columns);
+      }
     }
   }
 }
@@ -130,13 +139,16 @@ struct Square {
 PanelPacking panel_packing(Dtype dtype, bool across) {
   return with_block(dtype, [&](auto block) -> PanelPacking {
     using B = decltype(block);
-    static_assert(Square::side % panel_columns == 0);
+    constexpr std::int64_t group_panels = Lines::group / panel_columns;
+    static_assert(Lines::group % panel_columns == 0);
     if constexpr (has_fma)
-      return across ? PanelPacking{Square::side / panel_columns,
-                                   [](const PanelSource& from, std::int64_t first, std::byte* memory) {
-                                     pack_across(from, first, memory, widen_blocks<B>);
+      return across ? PanelPacking{group_panels, Lines::groups * group_panels,
+                                   [](const PanelSource& from, std::int64_t first, std::int64_t panels,
+                                      std::byte* memory) {
+                                     constexpr std::int64_t bytes = sizeof(B) * 256 / block_numbers<B>;
+                                     pack_across(from, first, panels, memory, widen_blocks<B>, bytes);
                                    }}
-                    : PanelPacking{1, pack_along<B>};
+                    : PanelPacking{1, 1, pack_along<B>};
     else
       return {};  // bytes_suit is false
   });

@@ -37,9 +37,9 @@ struct PanelSource {
 
 /// How columns are packed.
 struct PanelPacking {
-  std::int64_t together;  ///< The number of panels that are packed together.
-  /// Packs these panels, the first of which begins with column `first`.
-  void (*pack)(const PanelSource& from, std::int64_t first, std::byte* memory);
+  std::int64_t least, most;  ///< The numbers of panels that are packed together: multiples of `least` up to `most`.
+  /// Packs so many panels, of which the first begins with column `first`, or those that there are.
+  void (*pack)(const PanelSource& from, std::int64_t first, std::int64_t panels, std::byte* memory);
 };
 /// If the sums lie along the blocks, the bytes and scales are those of the blocks. If they lie across, 32 terms of a
 /// column, each from another line of blocks, are rounded to bytes as the numbers of a row are, so the packed format is

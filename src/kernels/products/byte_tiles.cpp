@@ -41,39 +41,42 @@ template <bool is_signed, ByteUnit unit, std::size_t lane>
   return sums + products_of_two<is_signed>(columns, row);
 }
 
-/// Adds the products of tile_rows rows, `row_bytes` bytes apart, by a panel to sums [tile_rows, panel_columns]. Adds
+/// Writes the products of tile_rows rows, `row_bytes` bytes apart, by a panel to `to` [tile_rows, panel_columns]. Adds
 /// the terms of a part in 16 bits if `in_shorts`.
 template <int part, bool minima, bool is_signed, bool has_origin, ByteUnit unit, bool in_shorts>
-void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes, std::int64_t parts, float* to) {
+void multiply_tile(Panel panel, ByteRow x, std::int64_t row_bytes, std::int64_t parts, float* to) {
   using Floats = xsimd::batch<float>;
   const std::int64_t row_floats = row_bytes / static_cast<std::int64_t>(sizeof(float));
+  Floats totals[tile_rows][registers];
+#pragma GCC unroll 8
+  for (auto& row : totals)
+#pragma GCC unroll 2
+    for (Floats& total : row) total = Floats(0);
   for (std::int64_t p = 0; p < parts; ++p) {
     Ints sums[tile_rows][registers];
 #pragma GCC unroll 8
     for (int i = 0; i < tile_rows; ++i)
 #pragma GCC unroll 2
-      for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x.origins[i * row_floats + p]) : Ints(0);
-    const std::byte* bytes = panel.bytes + p * part * panel_columns;
+      for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x.origins[i * row_floats]) : Ints(0);
     // Adds the products of four terms. row(i) has those of row i.
-    const auto add_terms = [&]<std::size_t lane>(auto& to, std::index_sequence<lane>, const auto& row)
+    const auto add_terms = [&]<std::size_t lane>(auto& sums, std::index_sequence<lane>, const auto& row)
         __attribute__((always_inline)) {
       ByteRegister columns[registers];
 #pragma GCC unroll 2
-      for (int r = 0; r < registers; ++r) std::memcpy(&columns[r], bytes + r * 4 * lanes, sizeof columns[r]);
-      bytes += 4 * panel_columns;
+      for (int r = 0; r < registers; ++r) std::memcpy(&columns[r], panel.bytes + r * 4 * lanes, sizeof columns[r]);
+      panel.bytes += 4 * panel_columns;
 #pragma GCC unroll 8
       for (int i = 0; i < tile_rows; ++i) {
         const ByteRegister four = row(i);
 #pragma GCC unroll 2
-        for (int r = 0; r < registers; ++r) to[i][r] = add_four<is_signed, unit, lane>(to[i][r], columns[r], four);
+        for (int r = 0; r < registers; ++r) sums[i][r] = add_four<is_signed, unit, lane>(sums[i][r], columns[r], four);
       }
     };
-    const std::int8_t* left = x.bytes + p * part;
     if constexpr (multiplies_by_lanes) {
       for (int k = 0; k < part; k += 16) {
         ByteRegister rows[tile_rows];
 #pragma GCC unroll 8
-        for (int i = 0; i < tile_rows; ++i) std::memcpy(&rows[i], left + i * row_bytes + k, sizeof rows[i]);
+        for (int i = 0; i < tile_rows; ++i) std::memcpy(&rows[i], x.bytes + i * row_bytes + k, sizeof rows[i]);
         [&]<std::size_t... lane>(std::index_sequence<lane...>) __attribute__((always_inline)) {
           (add_terms(sums, std::index_sequence<lane>{}, [&](int i) { return rows[i]; }), ...);
         }
@@ -83,7 +86,7 @@ void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes,
       const auto add_all = [&](auto& to) __attribute__((always_inline)) {
 #pragma GCC unroll 1
         for (int k = 0; k < part; k += 4)
-          add_terms(to, std::index_sequence<0>{}, [&](int i) { return in_each_lane(left + i * row_bytes + k); });
+          add_terms(to, std::index_sequence<0>{}, [&](int i) { return in_each_lane(x.bytes + i * row_bytes + k); });
       };
       if constexpr (in_shorts) {
         Shorts shorts[tile_rows][registers] = {};
@@ -98,24 +101,31 @@ void multiply_tile(const Panel& panel, const ByteRow& x, std::int64_t row_bytes,
     }
 #pragma GCC unroll 2
     for (int r = 0; r < registers; ++r) {
-      const Floats scales = Floats::load_unaligned(panel.scales + p * panel_columns + r * lanes);
+      const Floats scales = Floats::load_unaligned(panel.scales + r * lanes);
       [[maybe_unused]] Floats less;
-      if constexpr (minima) less = Floats::load_unaligned(panel.minima + p * panel_columns + r * lanes);
+      if constexpr (minima) less = Floats::load_unaligned(panel.minima + r * lanes);
 #pragma GCC unroll 8
       for (int i = 0; i < tile_rows; ++i) {
-        float* place = to + i * panel_columns + r * lanes;
-        Floats sum = fused<float>(floats_of(sums[i][r]), scales * Floats(x.scales[i * row_floats + p]),
-                                  Floats::load_unaligned(place));
-        if constexpr (minima) sum = fused_away<float>(less, Floats(x.sums[i * row_floats + p]), sum);
-        sum.store_unaligned(place);
+        Floats& total = totals[i][r];
+        total = fused<float>(floats_of(sums[i][r]), scales * Floats(x.scales[i * row_floats]), total);
+        if constexpr (minima) total = fused_away<float>(less, Floats(x.sums[i * row_floats]), total);
       }
     }
+    x.bytes += part;
+    ++x.scales;
+    ++x.origins;
+    ++x.sums;
+    panel.scales += panel_columns;
+    panel.minima += panel_columns;
   }
+#pragma GCC unroll 8
+  for (int i = 0; i < tile_rows; ++i)
+#pragma GCC unroll 2
+    for (int r = 0; r < registers; ++r) totals[i][r].store_unaligned(to + i * panel_columns + r * lanes);
 }
 
 /// multiply_tile for a format of panels.
-using MultiplyTile = void (*)(const Panel& panel, const ByteRow& x, std::int64_t row_bytes, std::int64_t parts,
-                              float* to);
+using MultiplyTile = void (*)(Panel panel, ByteRow x, std::int64_t row_bytes, std::int64_t parts, float* to);
 MultiplyTile multiply_function(Dtype dtype) {
   return with_block(dtype, [](auto block) -> MultiplyTile {
     using B = decltype(block);
@@ -143,12 +153,14 @@ class ByteTiles {
         line_bytes_(bytes_of(*plan.narrow[1], across ? plan.k_strides[1] : plan.n_strides[1])),
         terms_together_(across ? std::min(plan.k, terms_across) : plan.k),
         rows_(terms_together_, format_, format_.part),
-        packs_(ceiling(plan.n, packing_.together * panel_columns)),
         band_rows_(on_unit_ ? amx::panel_lines : tile_rows),
         bands_(ceiling(plan.m, band_rows_)) {
-    // If there are fewer panels than tasks for the threads, several tasks pack the same panels.
     constexpr std::int64_t tasks_a_thread = 3, least_bands = 4;
     const std::int64_t tasks = plan.threads == 1 ? 1 : tasks_a_thread * plan.threads;
+    const std::int64_t most = plan.n / (tasks * packing_.least * panel_columns) * packing_.least;
+    together_ = std::clamp(most, packing_.least, packing_.most);
+    packs_ = ceiling(plan.n, together_ * panel_columns);
+    // If there are fewer packs than tasks for the threads, several tasks pack the same panels.
     groups_ = std::clamp<std::int64_t>(ceiling(tasks, packs_), 1, ceiling(bands_, least_bands));
     group_bands_ = ceiling(bands_, groups_);
   }
@@ -163,13 +175,13 @@ class ByteTiles {
       if (on_unit_) ready.emplace(amx::part_terms);
       std::byte* panels = scratch + static_cast<std::size_t>(worker) * pack_bytes();
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t column = task / groups_ * packing_.together * panel_columns;
-        const std::int64_t band = task % groups_ * group_bands_;
-        if (task == begin || task % groups_ == 0) packing_.pack(source, column, panels);
-        for (std::int64_t i = band; i < std::min(bands_, band + group_bands_); ++i)
-          for (std::int64_t p = 0; p < packing_.together && column + p * panel_columns < plan_.n; ++p)
-            multiply(operands, panels + static_cast<std::size_t>(p) * panel_bytes(operands.terms), i * band_rows_,
-                     column + p * panel_columns);
+        const std::int64_t first = task / groups_ * together_ * panel_columns;
+        const std::int64_t band = task % groups_ * group_bands_, end_band = std::min(bands_, band + group_bands_);
+        if (task == begin || task % groups_ == 0) packing_.pack(source, first, together_, panels);
+        const std::int64_t end_column = std::min(plan_.n, first + together_ * panel_columns);
+        std::byte* panel = panels;
+        for (std::int64_t j = first; j < end_column; j += panel_columns, panel += panel_bytes(operands.terms))
+          for (std::int64_t i = band; i < end_band; ++i) multiply(operands, panel, i * band_rows_, j);
       }
     };
     parallel_pieces(plan_.threads, packs_ * groups_, 1, some);
@@ -181,15 +193,15 @@ class ByteTiles {
 
   /// The format of panels.
   static Dtype packed_dtype(const GemmPlan& plan, bool across) { return across ? Dtype::q8_0 : *plan.narrow[1]; }
-  /// Scaling the sums of more or shorter parts, which is no work of the unit, takes most of the time.
-  static bool suits_unit(const ByteFormat& format) { return format.part == amx::part_terms && !format.has_minima; }
+  /// Scaling the sums of shorter parts, which is no work of the unit, takes most of the time.
+  static bool suits_unit(const ByteFormat& format) { return format.part == amx::part_terms; }
   std::size_t panel_bytes(std::int64_t terms) const { return Panel::size(round_up(terms, format_.part), format_.part); }
   /// Of the panels that are packed together.
-  std::size_t pack_bytes() const { return static_cast<std::size_t>(packing_.together) * panel_bytes(terms_together_); }
+  std::size_t pack_bytes() const { return static_cast<std::size_t>(together_) * panel_bytes(terms_together_); }
 
   /// Computes the rows of a band, of which the first is `row`, and a panel, of which the first column is `column`.
   void multiply(const ByteOperands& operands, std::byte* packed, std::int64_t row, std::int64_t column) const {
-    alignas(64) float sums[amx::panel_lines * panel_columns] = {};
+    alignas(64) float sums[amx::panel_lines * panel_columns];
     const std::int64_t first = std::min(row, plan_.m - band_rows_);  // the last band has earlier rows, too
     const std::int64_t parts = ceiling(operands.terms, format_.part);
     const float* from = sums + (row - first) * panel_columns;
@@ -220,9 +232,10 @@ class ByteTiles {
 
   void multiply_on_unit(const ByteRow& first, const Panel& panel, std::int64_t parts, float* sums) const {
     for (std::int64_t at = 0; at < panel_columns; at += amx::panel_lines)
-      amx::multiply_bytes({parts, first.bytes, first.scales, static_cast<std::int64_t>(rows_.bytes_of_row()),
-                           panel.bytes + 4 * at, panel.scales + at, panel_columns},
-                          sums + at, panel_columns);
+      amx::multiply_bytes(
+          {parts, first.bytes, first.scales, first.sums, static_cast<std::int64_t>(rows_.bytes_of_row()),
+           panel.bytes + 4 * at, panel.scales + at, format_.has_minima ? panel.minima + at : nullptr, panel_columns},
+          sums + at, panel_columns);
   }
 
   GemmPlan plan_;
@@ -234,7 +247,7 @@ class ByteTiles {
   std::int64_t line_bytes_;
   std::int64_t terms_together_;
   ByteRows rows_;
-  std::int64_t packs_, band_rows_, bands_, groups_, group_bands_;
+  std::int64_t band_rows_, bands_, together_, packs_, groups_, group_bands_;
 };
 }  // namespace
 
