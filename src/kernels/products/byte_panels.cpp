@@ -101,11 +101,10 @@ struct Lines {
   }
 };
 
-/// Packs panels of columns that lie across the lines of blocks. `widen` is widen_blocks of the format, of which 256
-/// numbers have `bytes` bytes.
+/// Packs panels of columns that lie across the lines of blocks. `widen` is widen_blocks of the format.
 [[maybe_unused]] void pack_across(const PanelSource& from, std::int64_t first, std::int64_t panels, std::byte* memory,
-                                  void (*widen)(const void* blocks, std::int64_t first, std::int64_t count, float* to),
-                                  std::int64_t bytes) {
+                                  void (*widen)(const void* blocks, std::int64_t first, std::int64_t count,
+                                                float* to)) {
   constexpr std::int64_t part = Lines::terms;
   const std::int64_t terms = round_up(from.terms, part);
   const std::int64_t columns = std::min(panels * panel_columns, round_up(from.columns - first, Lines::group));
@@ -120,7 +119,7 @@ struct Lines {
       }
       // The processor does not foresee reads of so many lines.
       for (std::int64_t column = first; column <= first + columns; column += Lines::group)
-        will_read(line, part * from.line_bytes + column * bytes / 256);
+        will_read(line, part * from.line_bytes + column * from.bytes_of_256 / 256);
       widen(line, first, columns, lines.numbers[k]);
     }
     for (std::int64_t column = 0; column < columns; column += Lines::group) {
@@ -144,10 +143,7 @@ PanelPacking panel_packing(Dtype dtype, bool across) {
     if constexpr (has_fma)
       return across ? PanelPacking{group_panels, Lines::groups * group_panels,
                                    [](const PanelSource& from, std::int64_t first, std::int64_t panels,
-                                      std::byte* memory) {
-                                     constexpr std::int64_t bytes = sizeof(B) * 256 / block_numbers<B>;
-                                     pack_across(from, first, panels, memory, widen_blocks<B>, bytes);
-                                   }}
+                                      std::byte* memory) { pack_across(from, first, panels, memory, widen_blocks<B>); }}
                     : PanelPacking{1, 1, pack_along<B>};
     else
       return {};  // bytes_suit is false

@@ -31,8 +31,9 @@ struct Panel {
 struct PanelSource {
   const std::byte* blocks;
   std::int64_t columns, terms;
-  std::int64_t line_bytes;  ///< From one line of blocks to the next.
-  std::uint8_t origin;      ///< What the packed bytes lose.
+  std::int64_t line_bytes;    ///< From one line of blocks to the next.
+  std::int64_t bytes_of_256;  ///< The bytes of 256 numbers.
+  std::uint8_t origin;        ///< What the packed bytes lose.
 };
 
 /// How columns are packed.

@@ -151,6 +151,7 @@ class ByteTiles {
         on_unit_(amx::available() && plan.m >= amx::panel_lines && suits_unit(format_)),
         origin_(on_unit_ ? std::exchange(format_.origin, 0) : 0),
         line_bytes_(bytes_of(*plan.narrow[1], across ? plan.k_strides[1] : plan.n_strides[1])),
+        bytes_of_256_(bytes_of(*plan.narrow[1], 256)),
         terms_together_(across ? std::min(plan.k, terms_across) : plan.k),
         rows_(terms_together_, format_, format_.part),
         band_rows_(on_unit_ ? amx::panel_lines : tile_rows),
@@ -169,7 +170,8 @@ class ByteTiles {
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * pack_bytes(); }
 
   void run(const ByteOperands& operands, std::byte* scratch) const {
-    const PanelSource source{operands.blocks, plan_.n, operands.terms, line_bytes_, static_cast<std::uint8_t>(origin_)};
+    const PanelSource source{operands.blocks, plan_.n,       operands.terms,
+                             line_bytes_,     bytes_of_256_, static_cast<std::uint8_t>(origin_)};
     const auto some = [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
       std::optional<amx::Ready> ready;
       if (on_unit_) ready.emplace(amx::part_terms);
@@ -244,7 +246,7 @@ class ByteTiles {
   ByteFormat format_;
   bool on_unit_;
   int origin_;  ///< What packed bytes lose, because the unit multiplies bytes with signs.
-  std::int64_t line_bytes_;
+  std::int64_t line_bytes_, bytes_of_256_;
   std::int64_t terms_together_;
   ByteRows rows_;
   std::int64_t band_rows_, bands_, together_, packs_, groups_, group_bands_;
