@@ -81,9 +81,9 @@ constexpr std::int64_t part_terms = 32;
 struct ByteTile {
   std::int64_t parts;
   const std::int8_t* rows;
-  const float* row_scales;   ///< Of the parts.
-  const float* row_sums;     ///< For minima: scale * the sum of a part.
-  std::int64_t row_bytes;    ///< From one row to the next, in all three arrays.
+  const float* row_scales;   ///< [parts, 16]
+  const float* row_sums;     ///< [parts, 16], for minima: scale * the sum of a part.
+  std::int64_t row_bytes;    ///< From one row to the next.
   const std::byte* columns;  ///< [terms / 4, line_columns, 4]
   const float* scales;       ///< [parts, line_columns]
   const float* minima;       ///< [parts, line_columns], or null.

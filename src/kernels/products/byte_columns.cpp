@@ -117,7 +117,7 @@ template <std::size_t piece>
 
 /// Some columns of a product.
 struct ByteColumns {
-  std::array<ByteRow, few_byte_rows> rows;
+  std::array<ByteBand, few_byte_rows> rows;
   const std::byte* w;
   float* c;
   std::int64_t terms, columns, w_column, c_row, c_column;  ///< w_column counts bytes
@@ -127,7 +127,7 @@ using MultiplyColumns = void (*)(const ByteColumns&, int first_row, int count);
 
 /// Adds the products of a unit of a column and of all rows.
 template <class B, ByteUnit unit_of_bytes, int rows>
-[[gnu::always_inline]] inline void add_unit(const Unit<B>& unit, std::int64_t u, const ByteRow* x,
+[[gnu::always_inline]] inline void add_unit(const Unit<B>& unit, std::int64_t u, const ByteBand* x,
                                             Line<float> (&sums)[rows], Eight (&less)[rows]) {
   constexpr int parts = Unit<B>::parts, pairs = static_cast<int>(unit_numbers<B> / 64), of_pair = parts / pairs;
   alignas(64) float scales[rows][parts];
@@ -159,7 +159,7 @@ template <class B, ByteUnit unit_of_bytes, int rows>
 /// Computes the columns for the rows [first_row, first_row + count), count <= rows.
 template <class B, ByteUnit unit, int rows, int columns>
 void multiply_columns(const ByteColumns& p, int first_row, int count) {
-  ByteRow x[rows];  // the last rows again, if there are no more
+  ByteBand x[rows];  // the last rows again, if there are no more
   for (int i = 0; i < rows; ++i) x[i] = p.rows[static_cast<std::size_t>(first_row + std::min(i, count - 1))];
   const std::int64_t blocks = p.terms / block_numbers<B>, units = ceiling(p.terms, unit_numbers<B>);
   // Whole columns, and at least what a core reads while memory answers.
@@ -210,13 +210,13 @@ std::array<MultiplyColumns, 2> functions_of(Dtype dtype) {
 ByteProduct make_byte_columns(const GemmPlan& plan) {
   constexpr std::int64_t task_columns = 16, worth_a_thread = 1 << 16;
   const ByteFormat format = byte_format(*plan.narrow[1]);
-  const ByteRows rows(plan.k, format, 4);
+  const ByteRows rows(plan.k, format, 4, 1);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * task_columns * plan.k));
   const std::int64_t column_bytes = bytes_of(*plan.narrow[1], plan.n_strides[1]);
   return {rows, plan.k, 0, [=, functions = functions_of(*plan.narrow[1])](const ByteOperands& given, std::byte*) {
             ByteColumns all{{},           given.blocks,      given.c,           given.terms, 0,
                             column_bytes, plan.m_strides[2], plan.n_strides[2], given.add};
-            for (std::int64_t i = 0; i < plan.m; ++i) all.rows[static_cast<std::size_t>(i)] = rows.row(given.rows, i);
+            for (std::int64_t i = 0; i < plan.m; ++i) all.rows[static_cast<std::size_t>(i)] = rows.band(given.rows, i);
             parallel_for(plan.threads, ceiling(plan.n, task_columns), grain, [&](std::int64_t begin, std::int64_t end) {
               ByteColumns some = all;
               some.columns = std::min(plan.n, end * task_columns) - begin * task_columns;

@@ -30,23 +30,29 @@ bool rows_have_blocks(const GemmPlan& plan) {
 }
 }  // namespace
 
-ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed) : format_(format), summed_(summed) {
-  const auto padded = static_cast<std::size_t>(ceiling(terms, 64) * 64);
-  scales_ = padded;
-  origins_ = scales_ + padded / static_cast<std::size_t>(format.part) * sizeof(float);
-  sums_ = origins_ + (format.origin == 0 ? 0 : padded / static_cast<std::size_t>(summed) * sizeof(std::int32_t));
+ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed, std::int64_t together)
+    : format_(format), summed_(summed), together_(together) {
   // An odd number of lines: rows apart by a power of two would share few sets of the cache.
-  constexpr std::size_t line = 64;
-  row_bytes_ = whole_lines(sums_ + (format.has_minima ? padded / group_numbers * sizeof(float) : 0)) | line;
+  constexpr std::int64_t line = 64;
+  const std::int64_t padded = round_up(terms, line);
+  const auto of_band = [&](std::int64_t bytes) { return static_cast<std::size_t>(together * bytes); };
+  row_bytes_ = padded | line;
+  scales_ = of_band(row_bytes_);
+  origins_ = scales_ + of_band(padded / format.part * std::int64_t{sizeof(float)});
+  sums_ = origins_ + (format.origin == 0 ? 0 : of_band(padded / summed * std::int64_t{sizeof(std::int32_t)}));
+  band_bytes_ =
+      whole_lines(sums_ + (format.has_minima ? of_band(padded / group_numbers * std::int64_t{sizeof(float)}) : 0)) |
+      static_cast<std::size_t>(line);
 }
 
 void ByteRows::round(const float* x, std::int64_t terms, std::int64_t term_stride, std::byte* memory,
                      std::int64_t row) const {
-  std::byte* at = memory + static_cast<std::size_t>(row) * row_bytes_;
-  auto* bytes = reinterpret_cast<std::int8_t*>(at);
-  auto* scales = reinterpret_cast<float*>(at + scales_);
-  auto* origins = reinterpret_cast<std::int32_t*>(at + origins_);
-  auto* sums = reinterpret_cast<float*>(at + sums_);
+  const std::int64_t lane = row % together_;
+  std::byte* at = memory + static_cast<std::size_t>(row / together_) * band_bytes_;
+  auto* bytes = reinterpret_cast<std::int8_t*>(at) + lane * row_bytes_;
+  auto* scales = reinterpret_cast<float*>(at + scales_) + lane;
+  auto* origins = reinterpret_cast<std::int32_t*>(at + origins_) + lane;
+  auto* sums = reinterpret_cast<float*>(at + sums_) + lane;
   const std::int64_t padded = round_up(terms, 64);
   for (std::int64_t first = 0; first < padded; first += group_numbers) {
     float gathered[group_numbers] = {};
@@ -59,17 +65,18 @@ void ByteRows::round(const float* x, std::int64_t terms, std::int64_t term_strid
     }
     const float scale = round_group(from, rounded);
     for (int i = 0; i < group_numbers; ++i) bytes[first + i] = static_cast<std::int8_t>(rounded[i]);
-    for (std::int64_t i = 0; i < group_numbers; i += format_.part) scales[(first + i) / format_.part] = scale;
+    for (std::int64_t i = 0; i < group_numbers; i += format_.part)
+      scales[(first + i) / format_.part * together_] = scale;
     if (format_.origin != 0)
       for (std::int64_t i = 0; i < group_numbers; i += summed_) {
         std::int32_t sum = 0;
         for (std::int64_t k = i; k < i + summed_; ++k) sum += rounded[k];
-        origins[(first + i) / summed_] = -format_.origin * sum;
+        origins[(first + i) / summed_ * together_] = -format_.origin * sum;
       }
     if (format_.has_minima) {
       std::int32_t sum = 0;
       for (const std::int32_t number : rounded) sum += number;
-      sums[first / group_numbers] = scale * static_cast<float>(sum);
+      sums[first / group_numbers * together_] = scale * static_cast<float>(sum);
     }
   }
 }
@@ -93,7 +100,7 @@ bool bytes_suit(const GemmPlan& given, Precision precision) {
   const bool across = !columns_have_blocks(plan);
   const ByteProduct product =
       plan.m <= few_byte_rows && !across ? make_byte_columns(plan) : make_byte_tiles(plan, across);
-  const std::size_t row_memory = static_cast<std::size_t>(plan.m) * product.rows.bytes_of_row();
+  const std::size_t row_memory = product.rows.bytes(plan.m);
   const std::int64_t grain = rows_a_piece(std::min(plan.k, product.terms_together));
   return {[=](const void* a, const void* b, float* c, void* scratch, const void*) {
             if (swapped) std::swap(a, b);
@@ -104,10 +111,12 @@ bool bytes_suit(const GemmPlan& given, Precision precision) {
               for (std::int64_t term = 0; term < plan.k; term += product.terms_together) {
                 const std::int64_t terms = std::min(product.terms_together, plan.k - term);
                 const float* x = static_cast<const float*>(a) + at[0] + term * plan.k_strides[0];
-                parallel_for(plan.threads, plan.m, grain, [&](std::int64_t begin, std::int64_t end) {
-                  for (std::int64_t row = begin; row < end; ++row)
-                    product.rows.round(x + row * plan.m_strides[0], terms, plan.k_strides[0], memory, row);
-                });
+                parallel_for(plan.threads, product.rows.padded(plan.m), grain,
+                             [&](std::int64_t begin, std::int64_t end) {
+                               for (std::int64_t row = begin; row < end; ++row)
+                                 product.rows.round(x + std::min(row, plan.m - 1) * plan.m_strides[0], terms,
+                                                    plan.k_strides[0], memory, row);
+                             });
                 const auto blocks = bytes_of(*plan.narrow[1], at[1] + term * plan.k_strides[1]);
                 product.multiply(
                     {memory, static_cast<const std::byte*>(b) + blocks, c + at[2], terms, plan.accumulate || term > 0},

@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/arrays/lengths.hpp"
 #include "base/system/instruction_set.hpp"
 #include "kernels/math/block_bytes.hpp"
 #include "kernels/products/gemm.hpp"
@@ -200,23 +201,28 @@ inline std::uint32_t rounded_bits(float x, float factor) {
   return std::bit_cast<std::uint32_t>(x * factor + whole);
 }
 
-/// A row in bytes.
-struct ByteRow {
-  const std::int8_t* bytes;
+/// A band of rows in bytes. Its other arrays are [parts, rows].
+struct ByteBand {
+  const std::int8_t* bytes;     ///< Of the first row. The next one is ByteRows::row_bytes further.
   const float* scales;          ///< For every 16 or 32 numbers.
   const std::int32_t* origins;  ///< The sums of numbers, times -origin: what sums of products begin with.
   const float* sums;            ///< scale * the sum of every 32 numbers, for the minima.
 };
 
-/// The memory of rows in bytes.
+/// The memory of rows in bytes, in bands of `together` rows. The last band is filled up with copies of the last row.
 class ByteRows {
  public:
-  /// `summed`: the number of neighbours with a sum in ByteRow::origins.
-  ByteRows(std::int64_t terms, const ByteFormat& format, int summed);
+  /// `summed`: the number of neighbours with a sum in ByteBand::origins.
+  ByteRows(std::int64_t terms, const ByteFormat& format, int summed, std::int64_t together);
 
-  std::size_t bytes_of_row() const { return row_bytes_; }
-  ByteRow row(const std::byte* memory, std::int64_t i) const {
-    const std::byte* at = memory + static_cast<std::size_t>(i) * row_bytes_;
+  std::int64_t row_bytes() const { return row_bytes_; }
+  std::int64_t padded(std::int64_t rows) const { return round_up(rows, together_); }
+  std::size_t bytes(std::int64_t rows) const {
+    return static_cast<std::size_t>(padded(rows) / together_) * band_bytes_;
+  }
+  /// The band of which row `first` is the first one.
+  ByteBand band(const std::byte* memory, std::int64_t first) const {
+    const std::byte* at = memory + static_cast<std::size_t>(first / together_) * band_bytes_;
     return {reinterpret_cast<const std::int8_t*>(at), reinterpret_cast<const float*>(at + scales_),
             reinterpret_cast<const std::int32_t*>(at + origins_), reinterpret_cast<const float*>(at + sums_)};
   }
@@ -227,7 +233,8 @@ class ByteRows {
  private:
   ByteFormat format_;
   int summed_;
-  std::size_t scales_, origins_, sums_, row_bytes_;
+  std::int64_t together_, row_bytes_;
+  std::size_t scales_, origins_, sums_, band_bytes_;
 };
 
 /// The arrays of a product of bytes: `blocks` and `c` are the addresses of the first elements.

@@ -41,12 +41,11 @@ template <bool is_signed, ByteUnit unit, std::size_t lane>
   return sums + products_of_two<is_signed>(columns, row);
 }
 
-/// Writes the products of tile_rows rows, `row_bytes` bytes apart, by a panel to `to` [tile_rows, panel_columns]. Adds
-/// the terms of a part in 16 bits if `in_shorts`.
+/// Writes the products of a band of tile_rows rows, `row_bytes` bytes apart, by a panel to `to` [tile_rows,
+/// panel_columns]. Adds the terms of a part in 16 bits if `in_shorts`.
 template <int part, bool minima, bool is_signed, bool has_origin, ByteUnit unit, bool in_shorts>
-void multiply_tile(Panel panel, ByteRow x, std::int64_t row_bytes, std::int64_t parts, float* to) {
+void multiply_tile(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t parts, float* to) {
   using Floats = xsimd::batch<float>;
-  const std::int64_t row_floats = row_bytes / static_cast<std::int64_t>(sizeof(float));
   Floats totals[tile_rows][registers];
 #pragma GCC unroll 8
   for (auto& row : totals)
@@ -57,7 +56,7 @@ void multiply_tile(Panel panel, ByteRow x, std::int64_t row_bytes, std::int64_t 
 #pragma GCC unroll 8
     for (int i = 0; i < tile_rows; ++i)
 #pragma GCC unroll 2
-      for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x.origins[i * row_floats]) : Ints(0);
+      for (int r = 0; r < registers; ++r) sums[i][r] = has_origin ? Ints(x.origins[i]) : Ints(0);
     // Adds the products of four terms. row(i) has those of row i.
     const auto add_terms = [&]<std::size_t lane>(auto& sums, std::index_sequence<lane>, const auto& row)
         __attribute__((always_inline)) {
@@ -107,14 +106,14 @@ void multiply_tile(Panel panel, ByteRow x, std::int64_t row_bytes, std::int64_t 
 #pragma GCC unroll 8
       for (int i = 0; i < tile_rows; ++i) {
         Floats& total = totals[i][r];
-        total = fused<float>(floats_of(sums[i][r]), scales * Floats(x.scales[i * row_floats]), total);
-        if constexpr (minima) total = fused_away<float>(less, Floats(x.sums[i * row_floats]), total);
+        total = fused<float>(floats_of(sums[i][r]), scales * Floats(x.scales[i]), total);
+        if constexpr (minima) total = fused_away<float>(less, Floats(x.sums[i]), total);
       }
     }
     x.bytes += part;
-    ++x.scales;
-    ++x.origins;
-    ++x.sums;
+    x.scales += tile_rows;
+    x.origins += tile_rows;
+    x.sums += tile_rows;
     panel.scales += panel_columns;
     panel.minima += panel_columns;
   }
@@ -125,7 +124,7 @@ void multiply_tile(Panel panel, ByteRow x, std::int64_t row_bytes, std::int64_t 
 }
 
 /// multiply_tile for a format of panels.
-using MultiplyTile = void (*)(Panel panel, ByteRow x, std::int64_t row_bytes, std::int64_t parts, float* to);
+using MultiplyTile = void (*)(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t parts, float* to);
 MultiplyTile multiply_function(Dtype dtype) {
   return with_block(dtype, [](auto block) -> MultiplyTile {
     using B = decltype(block);
@@ -139,8 +138,6 @@ MultiplyTile multiply_function(Dtype dtype) {
   });
 }
 
-static_assert(tile_rows <= few_byte_rows);  // products have a whole band of rows
-
 class ByteTiles {
  public:
   ByteTiles(const GemmPlan& plan, bool across)
@@ -153,8 +150,8 @@ class ByteTiles {
         line_bytes_(bytes_of(*plan.narrow[1], across ? plan.k_strides[1] : plan.n_strides[1])),
         bytes_of_256_(bytes_of(*plan.narrow[1], 256)),
         terms_together_(across ? std::min(plan.k, terms_across) : plan.k),
-        rows_(terms_together_, format_, format_.part),
         band_rows_(on_unit_ ? amx::panel_lines : tile_rows),
+        rows_(terms_together_, format_, format_.part, band_rows_),
         bands_(ceiling(plan.m, band_rows_)) {
     constexpr std::int64_t tasks_a_thread = 3, least_bands = 4;
     const std::int64_t tasks = plan.threads == 1 ? 1 : tasks_a_thread * plan.threads;
@@ -204,15 +201,14 @@ class ByteTiles {
   /// Computes the rows of a band, of which the first is `row`, and a panel, of which the first column is `column`.
   void multiply(const ByteOperands& operands, std::byte* packed, std::int64_t row, std::int64_t column) const {
     alignas(64) float sums[amx::panel_lines * panel_columns];
-    const std::int64_t first = std::min(row, plan_.m - band_rows_);  // the last band has earlier rows, too
     const std::int64_t parts = ceiling(operands.terms, format_.part);
-    const float* from = sums + (row - first) * panel_columns;
-    const ByteRow x = rows_.row(operands.rows, first);
+    const float* from = sums;
+    const ByteBand x = rows_.band(operands.rows, row);
     const Panel panel(packed, parts * format_.part, format_.part);
     if (on_unit_)
       multiply_on_unit(x, panel, parts, sums);
     else
-      multiply_(panel, x, static_cast<std::int64_t>(rows_.bytes_of_row()), parts, sums);
+      multiply_(panel, x, rows_.row_bytes(), parts, sums);
     const std::int64_t height = std::min(band_rows_, plan_.m - row);
     const std::int64_t width = std::min(panel_columns, plan_.n - column);
     for (std::int64_t i = 0; i < height; ++i, from += panel_columns)
@@ -232,12 +228,11 @@ class ByteTiles {
       for (std::int64_t j = 0; j < width; ++j, to += apart) *to = add ? *to + sums[j] : sums[j];
   }
 
-  void multiply_on_unit(const ByteRow& first, const Panel& panel, std::int64_t parts, float* sums) const {
+  void multiply_on_unit(const ByteBand& x, const Panel& panel, std::int64_t parts, float* sums) const {
     for (std::int64_t at = 0; at < panel_columns; at += amx::panel_lines)
-      amx::multiply_bytes(
-          {parts, first.bytes, first.scales, first.sums, static_cast<std::int64_t>(rows_.bytes_of_row()),
-           panel.bytes + 4 * at, panel.scales + at, format_.has_minima ? panel.minima + at : nullptr, panel_columns},
-          sums + at, panel_columns);
+      amx::multiply_bytes({parts, x.bytes, x.scales, x.sums, rows_.row_bytes(), panel.bytes + 4 * at, panel.scales + at,
+                           format_.has_minima ? panel.minima + at : nullptr, panel_columns},
+                          sums + at, panel_columns);
   }
 
   GemmPlan plan_;
@@ -248,8 +243,9 @@ class ByteTiles {
   int origin_;  ///< What packed bytes lose, because the unit multiplies bytes with signs.
   std::int64_t line_bytes_, bytes_of_256_;
   std::int64_t terms_together_;
+  std::int64_t band_rows_;
   ByteRows rows_;
-  std::int64_t band_rows_, bands_, together_, packs_, groups_, group_bands_;
+  std::int64_t bands_, together_, packs_, groups_, group_bands_;
 };
 }  // namespace
 
