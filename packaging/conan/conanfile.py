@@ -63,6 +63,7 @@ class Xtape(ConanFile):
     def generate(self):
         PkgConfigDeps(self).generate()
         toolchain = MesonToolchain(self)
+        toolchain.cpp_std = "c++20"  # a profile says what its programs are compiled as
         toolchain.project_options |= {"tests": False, "mpi": "disabled", "werror": False, "native": bool(self.options.native)}
         toolchain.project_options |= {"onnx": "enabled", "gguf": "enabled", "c": "enabled"}
         toolchain.generate()
@@ -85,7 +86,7 @@ class Xtape(ConanFile):
             library.set_property("cmake_target_name", f"xtape::{name}")
             library.set_property("pkg_config_name", library.libs[0])
         whole = self.cpp_info.components["xtape"]
-        whole.system_libs += ["sentencepiece"]
+        whole.system_libs += ["sentencepiece", "sentencepiece_train"]
         if self.options.system:
             whole.system_libs += ["jpeg", "pcre2-8", "png", "utf8proc", "z"]
         else:

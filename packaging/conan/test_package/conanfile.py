@@ -6,7 +6,7 @@ from conan.tools.cmake import CMake, cmake_layout
 
 
 class Program(ConanFile):
-    """Builds and runs a program that trains, and one in C that records a GPT-2."""
+    """Builds and runs a program that trains, one in C that records a GPT-2, and one that trains a GPT-2."""
     settings = "os", "arch", "compiler", "build_type"
     generators = "CMakeDeps", "CMakeToolchain", "VirtualRunEnv"
 
@@ -23,5 +23,5 @@ class Program(ConanFile):
 
     def test(self):
         if can_run(self):
-            for name in ("core_program", "c_program"):
+            for name in ("core_program", "c_program", "train_gpt2"):
                 self.run(os.path.join(self.cpp.build.bindir, name), env="conanrun")
