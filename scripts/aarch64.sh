@@ -77,10 +77,10 @@ case ${1:-} in
     rule+=':\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
     rule+=":$(command -v qemu-aarch64-static):FP" # F: also in another root; P: with the name under which it was started
     place=/proc/sys/fs/binfmt_misc
-    # An arena reserves address space for all memory that a process may have. QEMU notes each page of it, at addresses that
-    # it never uses again unless it has a range of its own: without these two lines, some suites take all memory of a machine.
+    # An arena reserves address space for all memory that a process may have. QEMU keeps 24 bytes for each page that ever was
+    # reserved, and goes to new addresses until its range ends: without these two limits, suites take all memory of a machine.
     ulimit -d $((4 << 20)) # KiB
-    QEMU_RESERVED_VA=512G QEMU_LD_PREFIX=$root exec unshare --user --map-root-user --mount bash -c \
+    QEMU_RESERVED_VA=128G QEMU_LD_PREFIX=$root exec unshare --user --map-root-user --mount bash -c \
       'mount -t binfmt_misc none "$0" && printf %s "$1" >"$0/register" && exec "${@:2}"' "$place" "$rule" "$@" ;;
   *) sed -n '2,/^set /{/^#/s/^# //p}' "$0" >&2 && exit 2 ;;
 esac
