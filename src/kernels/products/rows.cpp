@@ -49,28 +49,53 @@ template <class T, class Visit>
                    __attribute__((always_inline)) { visit(j, std::integral_constant<std::size_t, 0>{}, lanes); });
 }
 
+/// Reads a register of the matrix. The end of a row of narrower numbers is read by a call: it takes much code.
+template <class T, class W>
+[[gnu::always_inline]] inline xsimd::batch<T> read(const AllLanes<T>& lanes, const W* from) {
+  return lanes.load(from);
+}
+template <class T>
+[[gnu::always_inline]] inline xsimd::batch<T> read(const FirstLanes<T>& lanes, const T* from) {
+  return lanes.load(from);
+}
+template <class T, class W>
+[[gnu::noinline]] xsimd::batch<T> read(const FirstLanes<T>& lanes, const W* from) {
+  return lanes.load(from);
+}
+
+// In the two functions below, everything is inlined and loops of constant length are unrolled, because GCC keeps an
+// array of registers in memory otherwise: if code has its address, or an index varies.
+constexpr int unrolled = small_code ? 1 : 8;
+
 /// Adds the terms [first, first + terms) to all columns of all rows.
 template <class T, class W, int rows, int terms>
-void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
+[[gnu::flatten]] void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   T x[rows][terms];
   for (int i = 0; i < rows; ++i)
     for (int k = 0; k < terms; ++k) x[i][k] = p.x[i * p.x_row + (first + k) * p.x_term];
-  const W* w = p.w + first * p.w_term;
+  const std::int64_t w_term = p.w_term, c_row = p.c_row;  // not read again after each sum that is stored
+  const W* const w = p.w + first * w_term;
+  T* const c = p.c;
   const bool load = p.add || first > 0;
-  for_columns<T>(p.columns, [&](std::int64_t j, auto piece, const auto& lanes) {
+  const auto add = [&](std::int64_t j, auto piece, const auto& lanes) __attribute__((always_inline)) {
     Batch matrix[terms];
-    for (int k = 0; k < terms; ++k) {
-      matrix[k] = lanes.load(w + k * p.w_term + j);
-      if (prefetches<T>(piece())) will_read_element(w, (k + terms) * p.w_term + j);
+    const W* at = w + j;
+#pragma GCC unroll unrolled
+    for (int k = 0; k < terms; ++k, at += w_term) {
+      matrix[k] = read(lanes, at);
+      if (prefetches<T>(piece())) will_read_element(at, terms * w_term);
     }
+#pragma GCC unroll unrolled
     for (int i = 0; i < rows; ++i) {
-      T* to = p.c + i * p.c_row + j;
+      T* to = c + i * c_row + j;
       Batch sum = load ? lanes.load(to) : Batch(T{});
+#pragma GCC unroll unrolled
       for (int k = 0; k < terms; ++k) sum = fused<T>(Batch(x[i][k]), matrix[k], sum);
       lanes.store(to, sum);
     }
-  });
+  };
+  for_columns<T>(p.columns, add);
 }
 
 /// The product for a matrix with contiguous rows. Adds multiples of the rows of w to the rows of c.
@@ -85,20 +110,29 @@ void by_terms(const RowColumns<T, W>& p) {
 
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
 template <class T, class W, int rows, int columns>
-void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
+[[gnu::flatten]] void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
   const W* w = p.w + first * p.w_column;
+  const T* x[rows];
   Line<T> sums[rows][columns];
-  for (int i = 0; i < rows; ++i)
+#pragma GCC unroll unrolled
+  for (int i = 0; i < rows; ++i) {
+    x[i] = p.x + i * p.x_row;
+#pragma GCC unroll unrolled
     for (int j = 0; j < columns; ++j) sums[i][j].fill(xsimd::batch<T>(T{}));
-  for_lines<T>(p.terms, [&](std::int64_t k, auto piece, const auto& lanes) {
+  }
+  const auto add = [&](std::int64_t k, auto piece, const auto& lanes) __attribute__((always_inline)) {
+#pragma GCC unroll unrolled
     for (int j = 0; j < columns; ++j) {
-      const xsimd::batch<T> matrix = lanes.load(w + j * p.w_column + k);
+      const xsimd::batch<T> matrix = read(lanes, w + j * p.w_column + k);
       if (prefetches<T>(piece())) will_read_element(w, (j + columns) * p.w_column + k);
-      for (int i = 0; i < rows; ++i)
-        sums[i][j][piece] = fused<T>(lanes.load(p.x + i * p.x_row + k), matrix, sums[i][j][piece]);
+#pragma GCC unroll unrolled
+      for (int i = 0; i < rows; ++i) sums[i][j][piece] = fused<T>(lanes.load(x[i] + k), matrix, sums[i][j][piece]);
     }
-  });
+  };
+  for_lines<T>(p.terms, add);
+#pragma GCC unroll unrolled
   for (int i = 0; i < rows; ++i)
+#pragma GCC unroll unrolled
     for (int j = 0; j < columns; ++j) {
       T& to = p.c[i * p.c_row + (first + j) * p.c_column];
       const T sum = add_line<T>(sums[i][j]);
