@@ -74,6 +74,7 @@ check_aarch64() {
     abi languages                             # they load the library in programs of this machine
     report-views report-inputs report-pictures # they test pages in a browser of this machine
     limits                                    # they limit the address space, of which QEMU needs more
+    "base sanitized"                          # AddressSanitizer reserves address space for which QEMU has no memory
     signals                                   # QEMU catches all signals, so nothing shows which ones the program catches
   )
   echo "aarch64: the program and suites" >&2
