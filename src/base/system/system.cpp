@@ -125,6 +125,7 @@ std::size_t MappedFile::size_now() const {
 void* MappedFile::mapped(int access) const {
   void* memory = mmap(nullptr, size_, access, MAP_PRIVATE | MAP_NORESERVE, file_, 0);
   if (memory == MAP_FAILED) fail(std::strerror(errno));
+  prefer_huge_pages(static_cast<std::byte*>(memory), size_);  // what is not cached yet is then read in such pages
   return memory;
 }
 
