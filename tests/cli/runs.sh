@@ -18,7 +18,7 @@ holds "two checkpoints are kept" [ "$(ls whole/checkpoints)" = "00000020
 # A limit on address space, far below the machine's memory. (Sanitizers reserve more at program start; their messages
 # about it are not reports.)
 limited() (ulimit -v 3000000 && ASAN_OPTIONS= UBSAN_OPTIONS= "$xtape" "$@" >out 2>err)
-needs "a program without a sanitizer" limited --version
+needs "a program without a sanitizer or an emulator" limited --version
 holds "a limit on address space stops no training" limited train "$recipe" --out limited "${small[@]}" --set steps=10 --threads 2
 needs_nothing
 expect 2 "" "whole is a run already: use --resume to continue it" train "$recipe" --out whole "${small[@]}"
@@ -122,7 +122,7 @@ import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)' "$xtape" train "$recipe" --out bounded "${large[@]}" --set 'memory="130 MiB"'
 }
-needs "a program without a sanitizer" limited --version
+needs "a program without a sanitizer or an emulator" limited --version
 peak=$(bounded)
 holds "the process keeps to the memory of its recipe, not $peak MiB" python3 -c "assert 40 < $peak <= 130"
 holds "a memory budget changes no bits" cmp unbounded/checkpoints/00000002/weights.safetensors bounded/checkpoints/00000002/weights.safetensors
