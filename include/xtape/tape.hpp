@@ -9,6 +9,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -27,6 +28,8 @@ struct Op;
 class OpTable;
 class Tape;
 struct SavedTape;
+struct TapeData;
+struct TapePlace;
 
 /// An output of a node, identified by indices. Unlike a Var, a ValueId does not know its tape and is not checked.
 struct ValueId {
@@ -112,12 +115,15 @@ class Var {
 
  private:
   friend class Tape;
-  struct TapeData* locked() const;
-  struct TapeData* locked(const Caller& caller) const;
-  std::weak_ptr<struct TapeData> tape_;
-  ValueId id_;
+  TapeData& data() const;
+  TapeData& data(const Caller& caller) const;
+  // Plain data, so that vars and lists of vars need no code to copy or destroy them.
+  TapePlace* place_ = nullptr;
+  std::uint32_t tape_ = 0;  // the number that the place of the tape had
   std::uint32_t serial_ = 0;
+  ValueId id_;
 };
+static_assert(std::is_trivially_copyable<Var>::value, "a var is plain data");
 using Vars = std::vector<Var>;
 template <>
 inline constexpr const char* kind_of_value<Var> = "var";
@@ -247,8 +253,8 @@ class Tape {
 
    private:
     friend class Tape;
-    Guard(std::shared_ptr<struct TapeData> tape, Site site, bool site_is_fixed, bool fused);
-    std::shared_ptr<struct TapeData> tape_;
+    Guard(std::shared_ptr<TapeData> tape, Site site, bool site_is_fixed, bool fused);
+    std::shared_ptr<TapeData> tape_;
     Site site_before_;
     bool fixed_before_;
     bool fused_before_;
@@ -320,8 +326,8 @@ class Tape {
   friend class TapeReader;
   friend class Copier;
   friend Node& editable(const Tape& tape, std::int32_t index);
-  explicit Tape(std::shared_ptr<struct TapeData> data) : data_(std::move(data)) {}
-  std::shared_ptr<struct TapeData> data_;
+  explicit Tape(std::shared_ptr<TapeData> data) : data_(std::move(data)) {}
+  std::shared_ptr<TapeData> data_;
 };
 
 /// A tape from a file, with its named vars.

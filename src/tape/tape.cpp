@@ -1,6 +1,7 @@
 #include "xtape/tape.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "base/arrays/visit.hpp"
@@ -19,6 +20,27 @@ Mode mode_named(const std::string& name) {
   for (Mode mode : {Mode::train, Mode::eval, Mode::predict})
     if (name == name_of(mode)) return mode;
   throw Error("unknown mode '" + name + "': use train, eval or predict");
+}
+
+namespace {
+// The places of tapes that are gone. They are never freed, because vars may still refer to them.
+std::mutex places_mutex;
+TapePlace* free_places = nullptr;
+
+TapePlace& free_place() {
+  const std::lock_guard lock(places_mutex);
+  if (free_places == nullptr) return *new TapePlace;
+  return *std::exchange(free_places, free_places->next_free);
+}
+}  // namespace
+
+TapeData::TapeData() : place(free_place()) {
+  place.tape = this;
+}
+TapeData::~TapeData() {
+  ++place.number;
+  const std::lock_guard lock(places_mutex);
+  place.next_free = std::exchange(free_places, &place);
 }
 
 Tape::Tape() : Tape(Mode::train) {}
@@ -141,7 +163,8 @@ const ValueType& Tape::type(ValueId id) const {
 Var Tape::var(ValueId id) const {
   type(id);  // checks that there is such a value
   Var var;
-  var.tape_ = data_;
+  var.place_ = &data_->place;
+  var.tape_ = data_->place.number;
   var.id_ = id;
   var.serial_ = node(id.node).serial;
   return var;
@@ -270,35 +293,34 @@ void Tape::truncate(std::size_t size) {
   data.enclosed_from = TapeData::no_enclosed;
 }
 
-TapeData* Var::locked(const Caller& caller) const {
-  return at_place(caller, [&] { return locked(); });
+TapeData& Var::data(const Caller& caller) const {
+  return *at_place(caller, [&] { return &data(); });
 }
 
-TapeData* Var::locked() const {
+TapeData& Var::data() const {
   if (serial_ == 0) throw HandleError("an empty var: it was never recorded");
-  const auto data = tape_.lock();
-  if (!data) throw HandleError("a stale var: its tape is gone");
+  if (place_->number != tape_) throw HandleError("a stale var: its tape is gone");
+  TapeData& data = *place_->tape;
   const auto index = static_cast<std::size_t>(id_.node);
-  if (index >= data->nodes.size() || data->nodes[index].serial != serial_)
+  if (index >= data.nodes.size() || data.nodes[index].serial != serial_)
     throw HandleError("a stale var: its node was taken off the tape (by a failed call, or into a checkpoint)");
-  return data.get();
+  return data;
 }
 
 const ValueType& Var::type(Caller caller) const {
   return node(caller).outputs[id_.output];
 }
 const Node& Var::node(Caller caller) const {
-  return locked(caller)->nodes[id_.node];
+  return data(caller).nodes[id_.node];
 }
 
 ValueId Var::id(Caller caller) const {
-  locked(caller);
+  data(caller);
   return id_;
 }
 
 Tape Var::tape(Caller caller) const {
-  locked(caller);
-  return Tape(tape_.lock());
+  return Tape(data(caller).shared_from_this());
 }
 
 std::int64_t Var::size(std::int64_t axis, Caller caller) const {

@@ -1,7 +1,10 @@
 /// The data of a tape. Private to the tape layer; other layers use graph.hpp.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -36,9 +39,22 @@ class Blocks {
   std::size_t size_ = 0;
 };
 
-struct TapeData {
+/// Where vars find their tape. A place outlives its tape and is used again for another one, so vars compare its number.
+struct TapePlace {
+  std::atomic<std::uint32_t> number{1};  // each tape that is destroyed increments it
+  TapeData* tape = nullptr;
+  TapePlace* next_free = nullptr;
+};
+
+struct TapeData : std::enable_shared_from_this<TapeData> {
+  TapeData();
+  ~TapeData();
+  TapeData(const TapeData&) = delete;
+  TapeData& operator=(const TapeData&) = delete;
+
   static constexpr std::size_t no_enclosed = static_cast<std::size_t>(-1);
 
+  TapePlace& place;
   Mode mode = Mode::train;
   Dtype default_dtype = Dtype::float32;
   const OpTable* ops = nullptr;  // null stands for the library's table
