@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -42,22 +43,22 @@ class Attributes {
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : items_(items) {}
 
-  void set(const std::string& name, Attribute value);    ///< Replaces the value of this name, or appends it.
-  const Attribute* find(const std::string& name) const;  ///< Null if the name is absent. Valid until the next change.
+  void set(std::string_view name, Attribute value);    ///< Replaces the value of this name, or appends it.
+  const Attribute* find(std::string_view name) const;  ///< Null if the name is absent. Valid until the next change.
   /// The value. Throws Error if the name is absent or the value is not a T. Does not convert.
   template <class T>
-  const T& get(const std::string& name) const {
+  const T& get(std::string_view name) const {
     const Attribute* value = find(name);
-    if (value == nullptr || !std::holds_alternative<T>(*value)) missing(name);
-    return std::get<T>(*value);
+    if (const T* found = std::get_if<T>(value)) return *found;
+    missing(name);
   }
   /// The value of a numeric attribute (AttributeType number, element or integer). Errors are those of `get`.
-  Literal number(const std::string& name) const;
+  Literal number(std::string_view name) const;
   const std::vector<std::pair<std::string, Attribute>>& items() const { return items_.get(); }
   friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }
 
  private:
-  [[noreturn]] void missing(const std::string& name) const;
+  [[noreturn]] void missing(std::string_view name) const;
   SharedList<std::pair<std::string, Attribute>> items_;
 };
 

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "xtape/array.hpp"
@@ -60,7 +61,7 @@ std::string to_string(const Literal& literal);
 
 /// Throws DtypeError if `literal` does not fit `dtype`. The message says what `dtype` can hold. `what` is the name of
 /// the literal in the message: "the value".
-void require_fits(const Literal& literal, Dtype dtype, const std::string& what);
+void require_fits(const Literal& literal, Dtype dtype, std::string_view what);
 
 /// Returns an array of these elements in row-major order. Throws ShapeError if the number of elements differs from that
 /// of the shape. Errors of require_fits propagate.

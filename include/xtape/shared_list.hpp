@@ -42,16 +42,16 @@ class SharedList {
     return *items_;
   }
 
-  std::size_t size() const { return get().size(); }
-  bool empty() const { return get().empty(); }
-  auto begin() const { return get().begin(); }
-  auto end() const { return get().end(); }
-  const T& operator[](std::size_t index) const { return get()[index]; }
+  std::size_t size() const { return items_ ? items_->size() : 0; }
+  bool empty() const { return size() == 0; }
+  const T* begin() const { return items_ ? items_->data() : nullptr; }
+  const T* end() const { return begin() + size(); }
+  const T& operator[](std::size_t index) const { return begin()[index]; }
   /// Throws Error if there is no element `index`.
   const T& at(std::size_t index) const {
     if (index >= size())
       throw Error("there is no element " + std::to_string(index) + ": the list has " + std::to_string(size()));
-    return get()[index];
+    return begin()[index];
   }
 
   friend bool operator==(const SharedList& a, const SharedList& b) {

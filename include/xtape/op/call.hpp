@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "xtape/tape.hpp"
@@ -14,15 +15,15 @@ struct CallAttributes {
   const Attributes& attributes;
 
   template <class T>
-  const T& get(const std::string& name) const {
+  const T& get(std::string_view name) const {
     return attributes.get<T>(name);
   }
-  bool flag(const std::string& name) const { return get<bool>(name); }
-  std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
+  bool flag(std::string_view name) const { return get<bool>(name); }
+  std::int64_t integer(std::string_view name) const { return get<std::int64_t>(name); }
   /// Of type `number`. An attribute of this type is always a double.
-  double number(const std::string& name) const { return get<double>(name); }
-  const std::string& text(const std::string& name) const { return get<std::string>(name); }
-  const std::vector<std::int64_t>& integers(const std::string& name) const {
+  double number(std::string_view name) const { return get<double>(name); }
+  const std::string& text(std::string_view name) const { return get<std::string>(name); }
+  const std::vector<std::int64_t>& integers(std::string_view name) const {
     return get<std::vector<std::int64_t>>(name);
   }
 };
@@ -39,7 +40,7 @@ struct OpCall : CallAttributes {
   const Shape& shape(std::size_t input) const { return inputs[input].shape; }
   Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
   /// The value of an attribute of type `element`. Throws DtypeError if the value does not fit `dtype`.
-  Literal element(const std::string& name, Dtype dtype) const {
+  Literal element(std::string_view name, Dtype dtype) const {
     const Literal number = attributes.number(name);
     require_fits(number, dtype, name);
     return number;

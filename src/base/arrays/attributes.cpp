@@ -18,7 +18,7 @@ std::string to_string(const ValueType& type) {
   return std::string(name_of(type.dtype)) + " " + to_string(type.shape);
 }
 
-void Attributes::set(const std::string& name, Attribute value) {
+void Attributes::set(std::string_view name, Attribute value) {
   auto& items = items_.own();
   for (auto& item : items)
     if (item.first == name) {
@@ -28,13 +28,13 @@ void Attributes::set(const std::string& name, Attribute value) {
   items.emplace_back(name, std::move(value));
 }
 
-const Attribute* Attributes::find(const std::string& name) const {
+const Attribute* Attributes::find(std::string_view name) const {
   for (const auto& item : items_)
     if (item.first == name) return &item.second;
   return nullptr;
 }
 
-Literal Attributes::number(const std::string& name) const {
+Literal Attributes::number(std::string_view name) const {
   const Attribute* value = find(name);
   if (value != nullptr)
     if (const auto* integer = std::get_if<std::int64_t>(value)) return *integer;
@@ -46,8 +46,9 @@ Attribute attribute_of(const Literal& number) {
   return number.real();
 }
 
-void Attributes::missing(const std::string& name) const {
-  throw Error("attribute '" + name + (find(name) ? "' has another type than the requested one" : "' is not set"));
+void Attributes::missing(std::string_view name) const {
+  throw Error("attribute '" + std::string(name) +
+              (find(name) ? "' has another type than the requested one" : "' is not set"));
 }
 
 std::string to_string(const Attribute& value) {
@@ -124,7 +125,7 @@ std::string to_string(const Literal& literal) {
   return text;
 }
 
-void require_fits(const Literal& literal, Dtype dtype, const std::string& what) {
+void require_fits(const Literal& literal, Dtype dtype, std::string_view what) {
   if (literal.fits(dtype)) return;
   const auto range = [](auto zero) {
     using Limits = std::numeric_limits<decltype(zero)>;
@@ -137,8 +138,8 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
                                                      : range(std::int64_t{});
   // Attributes may hold integers as doubles. The message shows the integer.
   const Literal shown = literal.fits(Dtype::int64) ? Literal(literal.as<std::int64_t>()) : literal;
-  throw DtypeError(what + " " + to_string(shown) + " does not fit " + name_of(dtype) + ", which holds " + held +
-                   ": use " +
+  throw DtypeError(std::string(what) + " " + to_string(shown) + " does not fit " + name_of(dtype) + ", which holds " +
+                   held + ": use " +
                    (dtype == Dtype::float16      ? "float32"
                     : literal.fits(Dtype::int64) ? "int64"
                                                  : "a float dtype"));

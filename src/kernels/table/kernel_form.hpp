@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct KernelForm {
   const Shape& shape(std::size_t input) const { return inputs[input].shape; }
   Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
   template <class T>
-  const T& get(const std::string& name) const {
+  const T& get(std::string_view name) const {
     return attributes.get<T>(name);
   }
 };
@@ -47,6 +48,6 @@ T* out(const KernelArguments& arguments, std::size_t output, bool there = true) 
 
 /// The kernels of a file: for each op, its name and the function that makes its kernel. (src/kernels/meson.build lists
 /// the files. list_NAME() returns the kernels of NAME.cpp.)
-using KernelList = std::vector<std::pair<std::string, Kernel (*)(const KernelForm&)>>;
+using KernelList = std::vector<std::pair<const char*, Kernel (*)(const KernelForm&)>>;
 
 }  // namespace xtape
