@@ -172,13 +172,13 @@ const Op& example_op() {
       .doc = "One example of a batch.",
       .inputs = {{"batch", Accept::any}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             Shape shape = call.shape(0);
             shape.erase(0);
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient = no_gradient_inside,
-      .lowering = {.kernel = no_kernel_inside, .dtypes = {.blocks = [](const OpCall&) { return true; }}}};
+      .lowering = {.kernel = no_kernel_inside, .dtypes = {.blocks = +[](const OpCall&) { return true; }}}};
   return entry;
 }
 

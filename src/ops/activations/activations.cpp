@@ -49,16 +49,16 @@ const ComposedRow activation_rows[] = {
     {"elu",
      "x",
      "x where x > 0, else alpha * (exp(x) - 1) (Clevert et al., 2015).",
-     [](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], call.number("alpha"), 1)}; },
+     +[](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], call.number("alpha"), 1)}; },
      {{{"alpha", "The limit for x towards -inf is -alpha.", 1}}}},
     {"selu", "x",
      "1.0507… times elu with alpha 1.6732…, which keeps mean 0 and variance 1 from layer to layer (Klambauer et al., "
      "2017).",
-     [](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], selu_alpha, 1) * selu_scale}; }},
+     +[](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], selu_alpha, 1) * selu_scale}; }},
     {"celu",
      "x",
      "x where x > 0, else alpha * (exp(x / alpha) - 1) (Barron, 2017).",
-     [](const ExpandCall& call) {
+     +[](const ExpandCall& call) {
        const double alpha = call.number("alpha");
        return Vars{exponential_unit(call.inputs[0], alpha, alpha)};
      },
@@ -66,34 +66,34 @@ const ComposedRow activation_rows[] = {
     {"leaky_relu",
      "x",
      "x where x > 0, else negative_slope * x (Maas et al., 2013).",
-     [](const ExpandCall& call) {
+     +[](const ExpandCall& call) {
        const Var& x = call.inputs[0];
        return Vars{where(x > 0, x, x * call.number("negative_slope"))};
      },
      {{{"negative_slope", "The slope for negative x.", 0.01}}}},
     {"hardswish", "x", "x * clip(x + 3, 0, 6) / 6 (Howard et al., 2019).",
-     [](const ExpandCall& call) { return Vars{call.inputs[0] * six_steps(call.inputs[0])}; }},
+     +[](const ExpandCall& call) { return Vars{call.inputs[0] * six_steps(call.inputs[0])}; }},
     {"hardsigmoid", "x", "clip(x + 3, 0, 6) / 6. The gradient is that of clip.",
-     [](const ExpandCall& call) { return Vars{six_steps(call.inputs[0])}; }},
+     +[](const ExpandCall& call) { return Vars{six_steps(call.inputs[0])}; }},
     {"hardtanh",
      "x",
      "clip(x, min_val, max_val). The gradient is that of clip.",
-     [](const ExpandCall& call) { return Vars{clip(call.inputs[0], call.number("min_val"), call.number("max_val"))}; },
+     +[](const ExpandCall& call) { return Vars{clip(call.inputs[0], call.number("min_val"), call.number("max_val"))}; },
      {{{"min_val", "The lower bound.", -1}, {"max_val", "The upper bound.", 1}}}},
     {"relu6", "x", "clip(x, 0, 6). The gradient is that of clip.",
-     [](const ExpandCall& call) { return Vars{clip(call.inputs[0], 0, 6)}; }},
+     +[](const ExpandCall& call) { return Vars{clip(call.inputs[0], 0, 6)}; }},
     {"mish", "x", "x * tanh(softplus(x)) (Misra, 2019).",
-     [](const ExpandCall& call) { return Vars{call.inputs[0] * tanh(softplus(call.inputs[0]))}; }},
+     +[](const ExpandCall& call) { return Vars{call.inputs[0] * tanh(softplus(call.inputs[0]))}; }},
     {"softsign", "x", "x / (1 + |x|).",
-     [](const ExpandCall& call) { return Vars{call.inputs[0] / (1 + abs(call.inputs[0]))}; }},
+     +[](const ExpandCall& call) { return Vars{call.inputs[0] / (1 + abs(call.inputs[0]))}; }},
     {"log_sigmoid", "x", "log(sigmoid(x)), that is -softplus(-x).",
-     [](const ExpandCall& call) { return Vars{-softplus(-call.inputs[0])}; }},
+     +[](const ExpandCall& call) { return Vars{-softplus(-call.inputs[0])}; }},
     {"tanhshrink", "x", "x - tanh(x).",
-     [](const ExpandCall& call) { return Vars{call.inputs[0] - tanh(call.inputs[0])}; }},
+     +[](const ExpandCall& call) { return Vars{call.inputs[0] - tanh(call.inputs[0])}; }},
     {"hardshrink",
      "x",
      "x where |x| > lambd, else 0.",
-     [](const ExpandCall& call) {
+     +[](const ExpandCall& call) {
        const Var& x = call.inputs[0];
        return Vars{masked_fill(x, abs(x) <= call.number("lambd"), 0)};
      },
@@ -106,7 +106,7 @@ const ComposedRow activation_rows[] = {
     {"threshold",
      "x",
      "x where x > threshold, else `value`. NaN stays NaN.",
-     [](const ExpandCall& call) {
+     +[](const ExpandCall& call) {
        const Var& x = call.inputs[0];
        return Vars{masked_fill(x, x <= call.number("threshold"), call.number("value"))};
      },

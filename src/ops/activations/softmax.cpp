@@ -17,7 +17,7 @@ Op along_axis_op(const std::string& name, const std::string& doc, std::vector<In
   const std::size_t operands = inputs.size();
   op.inputs = std::move(inputs);
   op.attributes = {{"axis", AttributeType::integer, "The axis along which softmax sums to 1.", std::int64_t{-1}}};
-  op.shape = [](const OpCall& call) {
+  op.shape = +[](const OpCall& call) {
     axis_of(call);
     for (std::size_t i = 1; i < call.inputs.size(); ++i) require_shape(call, i, call.shape(0), "that of y");
     return std::vector<ValueType>{call.inputs[0]};
@@ -49,7 +49,7 @@ const Op& softmax_grad_op() {
                           "along `axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
                           {{"y", Accept::floating}, {"dy", Accept::floating}});
     op.outputs = {"dx"};
-    op.expand = [](const ExpandCall& call) {
+    op.expand = +[](const ExpandCall& call) {
       const Var& y = call.inputs[0];
       const Var& dy = call.inputs[1];
       return Vars{y * (dy - sum(dy * y, {call.integer("axis")}, true))};
@@ -65,8 +65,8 @@ const Op& softmax_op() {
                           "y = exp(x - max x) / sum exp(x - max x) along `axis`: numbers that are not negative and "
                           "sum to 1. A row of -inf (a fully masked row) gives zeros, and its gradient is 0.",
                           {{"x", Accept::floating}});
-    op.expand = [](const ExpandCall& call) { return Vars{expanded_softmax(call.inputs[0], call.integer("axis"))}; };
-    op.gradient = [](const GradientCall& call) {
+    op.expand = +[](const ExpandCall& call) { return Vars{expanded_softmax(call.inputs[0], call.integer("axis"))}; };
+    op.gradient = +[](const GradientCall& call) {
       return apply(softmax_grad_op(), {call.outputs[0], call.cotangent()}, call.attributes);
     };
     return op;
@@ -95,7 +95,7 @@ const Op& log_softmax_grad_op() {
         "The gradient of log_softmax, given its output y: dx = dy - exp(y) * sum(dy), with the sum along `axis`.",
         {{"y", Accept::floating}, {"dy", Accept::floating}});
     op.outputs = {"dx"};
-    op.expand = [](const ExpandCall& call) {
+    op.expand = +[](const ExpandCall& call) {
       const Var& y = call.inputs[0];
       const Var& dy = call.inputs[1];
       return Vars{dy - exp(y) * sum(dy, {call.integer("axis")}, true)};
@@ -112,12 +112,12 @@ const Op& log_softmax_op() {
                       "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
                       "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
                       {{"x", Accept::floating}});
-    op.expand = [](const ExpandCall& call) {
+    op.expand = +[](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const auto axis = call.integer("axis");
       return Vars{x.size(axis) == 0 ? zeros_like(x) : log_softmax_parts(x, axis).first};
     };
-    op.gradient = [](const GradientCall& call) {
+    op.gradient = +[](const GradientCall& call) {
       return apply(log_softmax_grad_op(), {call.outputs[0], call.cotangent()}, call.attributes);
     };
     return op;

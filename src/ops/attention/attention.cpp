@@ -132,7 +132,7 @@ const Op& attention_grad_op() {
       .outputs = {"dq", "dk", "dv"},
       .attributes = attributes(),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const AttentionLabels letters = labels_of_attention(call.attributes);
             check(call, letters);
             require_shape(call, 3, output_shape(call, letters), "that of the output");
@@ -140,7 +140,7 @@ const Op& attention_grad_op() {
           },
       .batch = batch_heads,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const AttentionLabels of = labels_of_attention(call.attributes);
             const Var& dy = call.inputs[3];
             const Var p = weights(call);
@@ -154,7 +154,8 @@ const Op& attention_grad_op() {
       .lowering = {.kernel = kernel_by_name,
                    .layouts = {.any_in = true, .any_out = true},
                    .dtypes = {.widens = {0, 1, 2, 3}},
-                   .cost = {[](const OpCall& call) { return flops_of(call, 3, 2); }}}};  // scores, dq, dk; dweights, dv
+                   .cost = {
+                       +[](const OpCall& call) { return flops_of(call, 3, 2); }}}};  // scores, dq, dk; dweights, dv
   return entry;
 }
 
@@ -170,13 +171,13 @@ const Op& attention_op() {
       .inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, mask_input},
       .attributes = attributes(),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const AttentionLabels letters = labels_of_attention(call.attributes);
             check(call, letters);
             return std::vector<ValueType>{{call.dtype(0), output_shape(call, letters)}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             Vars operands = call.inputs;
             operands.insert(operands.begin() + 3, call.cotangent());
             Vars gradients = record_call(call.inputs[0].tape(), attention_grad_op(), operands, call.attributes);
@@ -185,15 +186,15 @@ const Op& attention_op() {
           },
       .batch = batch_heads,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var y = drop(call, weights(call));
             return Vars{einsum(call.text("outputs"), Vars{y, call.inputs[2]})};
           },
       .random = true,
       .lowering = {.kernel = kernel_by_name,
                    .layouts = {.any_in = true, .any_out = true},
-                   .dtypes = {.widens = {0, 1, 2}, .blocks = [](const OpCall&) { return true; }},
-                   .cost = {[](const OpCall& call) { return flops_of(call, 1, 1); }}}};
+                   .dtypes = {.widens = {0, 1, 2}, .blocks = +[](const OpCall&) { return true; }},
+                   .cost = {+[](const OpCall& call) { return flops_of(call, 1, 1); }}}};
   return entry;
 }
 }  // namespace
@@ -214,7 +215,7 @@ void list_attention(OpTable& table) {
                                 {"scale", 0.371},
                                 {"rate", rate},
                                 {"draws", std::int64_t{rate != 0 ? 7919 : 0}}},
-                 .refuses = [](const OpCall& call) {
+                 .refuses = +[](const OpCall& call) {
                    const double scale = call.number("scale");
                    return scale > 0 || !is_masked(call)
                               ? ""

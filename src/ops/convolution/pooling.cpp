@@ -197,7 +197,7 @@ Op pooling(const char* name, const char* doc, std::vector<AttributeSpec> attribu
   op.doc = doc;
   op.inputs = {{"x", Accept::floating}};
   op.attributes = std::move(attributes);
-  op.shape = [](const OpCall& call) {
+  op.shape = +[](const OpCall& call) {
     Shape shape = call.shape(0);
     if (call.attributes.find("output_size") != nullptr) {
       const Integers sizes = adaptive_sizes(call.attributes, shape);
@@ -207,7 +207,7 @@ Op pooling(const char* name, const char* doc, std::vector<AttributeSpec> attribu
     }
     return std::vector<ValueType>{{call.dtype(0), shape}};
   };
-  op.expand = [](const ExpandCall& call) { return pooled(call.op, call.inputs, call.attributes); };
+  op.expand = +[](const ExpandCall& call) { return pooled(call.op, call.inputs, call.attributes); };
   op.record = [](Tape, const Op& self, const Vars& inputs, const Attributes& given) {
     return pooled(self, inputs, given);
   };

@@ -47,7 +47,7 @@ const Op& windows_op() {
           slide_attributes("The axis of x along which windows slide.",
                            {"size", AttributeType::integer, "The number of elements of a window.", std::nullopt}),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Slide slide = slide_of_windows(call);
             Shape shape = call.shape(0);
             const std::int64_t count = count_of_windows(shape[slide.axis], slide.size, slide.stride, slide.dilation);
@@ -60,13 +60,13 @@ const Op& windows_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Shape& shape = call.inputs[0].shape();
             const Slide slide(call.attributes, call.integer("size"), shape.size());
             return Vars{fold(call.cotangent(), slide.place(), shape[slide.axis], slide.stride, slide.dilation)};
           },
       .batch = batch_along(),
-      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+      .lowering = {.view = {.output = +[](const OpCall& call, const Layout& layout) {
                      const Slide slide = slide_of_windows(call);
                      Layout result{call.outputs[0].shape, layout.strides, layout.offset};
                      // With fewer than two elements, the step may be too large for 64-bit arithmetic and is not needed.
@@ -117,7 +117,7 @@ const Op& fold_op() {
           slide_attributes("The axis of the result along which the windows lie.",
                            {"length", AttributeType::integer, "The size of the result along the axis.", std::nullopt}),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Slide slide = slide_of_fold(call);
             const std::int64_t length = call.integer("length");
             Shape shape = call.shape(0);
@@ -132,14 +132,14 @@ const Op& fold_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var &x = call.inputs[0], dy = call.cotangent();
             const Slide slide(call.attributes, x.size(-1), dy.rank());
             return Vars{windows(dy, slide.place(), slide.size, slide.stride, slide.dilation)};
           },
       .batch = batch_along("axis", true),
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             return Vars{folded(x, {call.attributes, x.size(-1), x.rank() - 1}, call.integer("length"))};
           }};

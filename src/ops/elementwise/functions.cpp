@@ -72,7 +72,7 @@ const Op& gelu_grad_op() {
       .attributes = gelu_attributes(),
       .shape = gelu_type,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             if (tanh_form(call.text("approximate"))) {
               const Var t = tanh(tanh_argument(x));
@@ -97,11 +97,11 @@ const Op& gelu_op() {
       .attributes = gelu_attributes(),
       .shape = gelu_type,
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes);
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             const bool by_tanh = tanh_form(call.text("approximate"));
             return Vars{0.5 * x * (1 + (by_tanh ? tanh(tanh_argument(x)) : erf(x * M_SQRT1_2)))};

@@ -18,11 +18,11 @@ const Op& where_op() {
            NaN, because 0 times infinity is NaN. To prevent it, replace the argument inside the branch, as in
            where(x > 0, log(where(x > 0, x, 1)), 0), or use cond.)",
       .inputs = {{"condition", Accept::mask}, {"a"}, {"b"}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         return {{call.dtype(1), broadcast_inputs(call)}};
       },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var g = call.cotangent();
             const Var& condition = call.inputs[0];
             Vars gradients(3);
@@ -40,17 +40,17 @@ const Op& masked_fill_op() {
       .doc = "`value` where the mask is true, x elsewhere. The gradient of x is 0 where the mask is true.",
       .inputs = {{"x"}, {"mask", Accept::mask}},
       .attributes = {{"value", AttributeType::element, "The value of masked elements.", std::nullopt}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         require_numbers(call);
         call.element("value", call.dtype(0));
         return {{call.dtype(0), broadcast_inputs(call)}};
       },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             return Vars{sum_to(masked_fill(call.cotangent(), call.inputs[1], 0), call.inputs[0].shape()), Var()};
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             Tape tape = call.tape;
             const Var value = tape.constant(call.attributes.number("value"), call.inputs[0].dtype());
             return Vars{where(call.inputs[1], value, call.inputs[0])};
@@ -68,11 +68,11 @@ const Op& cast_op() {
            dtype of x records nothing.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"dtype", AttributeType::dtype, "The dtype of the result.", std::nullopt}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         return {{call.get<Dtype>("dtype"), call.shape(0)}};
       },
-      .gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
-      .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
+      .gradient = +[](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
+      .record = +[](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
         const Dtype dtype = attributes.get<Dtype>("dtype");
         if (inputs[0].dtype() == dtype) return inputs;
         if (is_block(inputs[0].dtype())) return {cast(dequantize(inputs[0]), dtype)};
@@ -121,7 +121,7 @@ const Op& clip_op() {
       .attributes = {{"low", AttributeType::element, "The lower bound; -inf for none.", std::nullopt},
                      {"high", AttributeType::element, "The upper bound; inf for none.", std::nullopt}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const std::vector<ValueType> types = same_number_dtype(call);
             if (is_half(call.dtype(0)))
               for (const char* bound : {"low", "high"}) call.element(bound, call.dtype(0));
@@ -134,14 +134,14 @@ const Op& clip_op() {
             return types;
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var& x = call.inputs[0];
             const Attributes& bounds = call.attributes;
             const Var inside = (x >= bounds.number("low").real()) & (x <= bounds.number("high").real());
             return Vars{where(inside, call.cotangent(), 0)};
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Dtype dtype = call.inputs[0].dtype();
             return with_number(computed_in(dtype), [&](auto scalar) {
               using T = decltype(scalar);

@@ -75,14 +75,14 @@ Op polygamma_op() {
   Op op = unary({"polygamma", "The n-th derivative of digamma.", nullptr}, inputs_of("x"));
   op.attributes = {
       {"n", AttributeType::integer, "The order of the derivative, at least 0 and less than 2 ** 53.", std::nullopt}};
-  op.shape = [](const OpCall& call) {
+  op.shape = +[](const OpCall& call) {
     const std::int64_t n = call.integer("n");
     if (n < 0 || n >= std::int64_t{1} << 53)  // the kernel computes with n as a double
       throw Error("n must be at least 0 and less than 2 ** 53, got " + std::to_string(n));
     return same_dtype(call);
   };
   op.differentiable = true;
-  op.gradient = [](const GradientCall& call) {
+  op.gradient = +[](const GradientCall& call) {
     return Vars{call.cotangent() * polygamma(call.integer("n") + 1, call.inputs[0])};
   };
   return op;

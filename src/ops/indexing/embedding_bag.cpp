@@ -78,7 +78,7 @@ const Op& embedding_bag_op() {
       .shape = embedding_bag_shape,
       .batch = batch_embedding_bag,
       .expand = expand_embedding_bag,
-      .lowering = {.kernel = kernel_by_name, .cost = {[](const OpCall& call) {
+      .lowering = {.kernel = kernel_by_name, .cost = {+[](const OpCall& call) {
                                                const auto rows = static_cast<double>(call.shape(0).back());
                                                return 2 * rows * static_cast<double>(count_of(call.outputs[0].shape));
                                              }}},

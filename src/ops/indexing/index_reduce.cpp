@@ -20,14 +20,14 @@ const Op& checked_indices_op() {
       .attributes = {{"size", AttributeType::integer, "The size of the axis.", std::nullopt},
                      {"wrap", AttributeType::boolean, "If true, indices below 0 count from the end.", true}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             if (call.integer("size") < 0) throw ShapeError("size must be at least 0");
             return std::vector<ValueType>{{Dtype::int64, call.shape(0)}};
           },
       .batch = batch_leading,
       .differentiable = false,
-      .lowering = {
-          .kernel = [](const KernelCall& call) { return make_checked_indices(form_of(call, call.attributes)); }}};
+      .lowering = {.kernel =
+                       +[](const KernelCall& call) { return make_checked_indices(form_of(call, call.attributes)); }}};
   return entry;
 }
 
@@ -123,7 +123,7 @@ Op reduction_op(const char* name, const char* doc) {
   op.gradient = gradient_of_reduction;
   // The loops are compiled only for int64 indices, because there are already many of them: one for each type and
   // reduction.
-  op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
+  op.record = +[](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
     return record_call(tape, self, {inputs[0], cast(inputs[1], Dtype::int64), inputs[2]}, attributes);
   };
   op.lowering.overwrites = {0};
@@ -138,7 +138,7 @@ const Op& index_reduce_op() {
         "Combines the slices of `part`, in order, with the slices of x at the given indices along axis 0. "
         "y[indices[i…]] becomes part[i…] for \"set\", or the product, maximum or minimum of both. Equal elements share "
         "the gradient of \"amax\" and \"amin\". Indices outside [0, size) are an error when played.");
-    op.shape = [](const OpCall& call) {
+    op.shape = +[](const OpCall& call) {
       require_recorded(call);
       const Shape& x = call.shape(0);
       if (x.empty()) throw ShapeError("x must have at least one axis");
@@ -148,7 +148,8 @@ const Op& index_reduce_op() {
       return std::vector<ValueType>{call.inputs[0]};
     };
     op.batch = batch_index_reduce;
-    op.lowering.kernel = [](const KernelCall& call) { return make_index_reduce(form_of(call, call.attributes), true); };
+    op.lowering.kernel =
+        +[](const KernelCall& call) { return make_index_reduce(form_of(call, call.attributes), true); };
     return op;
   }();
   return entry;
@@ -161,7 +162,7 @@ const Op& scatter_elements_op() {
                      "Works like index_reduce, element by element. With axis 1 of three axes, y[a, indices[a, b, c], "
                      "c] is combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
     op.attributes.push_back({"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}});
-    op.shape = [](const OpCall& call) {
+    op.shape = +[](const OpCall& call) {
       require_recorded(call);
       const Shape &x = call.shape(0), &indices = call.shape(1);
       Shape wanted = x;
@@ -172,9 +173,8 @@ const Op& scatter_elements_op() {
       return std::vector<ValueType>{call.inputs[0]};
     };
     op.batch = batch_along();
-    op.lowering.kernel = [](const KernelCall& call) {
-      return make_index_reduce(form_of(call, call.attributes), false);
-    };
+    op.lowering.kernel =
+        +[](const KernelCall& call) { return make_index_reduce(form_of(call, call.attributes), false); };
     return op;
   }();
   return entry;

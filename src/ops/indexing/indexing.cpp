@@ -116,12 +116,12 @@ const Op& take_op() {
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             return std::vector<ValueType>{
                 {call.dtype(0), taken_shape(call.shape(0), call.shape(1), call.integer("axis"))}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const std::int64_t axis = call.integer("axis");
             return Vars{index_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
@@ -143,12 +143,12 @@ const Op& gather_op() {
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             require_like(call.shape(0), call.shape(1), call.integer("axis"));
             return std::vector<ValueType>{{call.dtype(0), call.shape(1)}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const std::int64_t axis = call.integer("axis");
             return Vars{scatter_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
@@ -190,12 +190,12 @@ const Op& index_add_op() {
                        "x with the slices of `part` added at the given indices, the adjoint of take. With axis 0, y "
                        "starts as x, and then y[indices[i…]] += part[i…]. For equal indices all slices are added, in "
                        "order. Indices outside [0, size) are an error when played.");
-    op.shape = [](const OpCall& call) {
+    op.shape = +[](const OpCall& call) {
       require_part(call.shape(2), taken_shape(call.shape(0), call.shape(1), call.integer("axis")));
       return as_x(call);
     };
     op.lowering.kernel = kernel_by_name;
-    op.gradient = [](const GradientCall& call) {
+    op.gradient = +[](const GradientCall& call) {
       const std::int64_t axis = call.integer("axis");
       return Vars{call.cotangent(), Var(), take(call.cotangent(), call.inputs[1], axis)};
     };
@@ -213,13 +213,13 @@ const Op& scatter_add_op() {
                        "of three axes, y starts as x, and then y[a, indices[a, b, c], c] += part[a, b, c]. For equal "
                        "indices all elements are added, in order. Except along the axis, no axis of the indices may be "
                        "longer than that of x. Indices outside [0, size) are an error when played.");
-    op.shape = [](const OpCall& call) {
+    op.shape = +[](const OpCall& call) {
       require_like(call.shape(0), call.shape(1), call.integer("axis"));
       require_part(call.shape(2), call.shape(1));
       return as_x(call);
     };
     op.lowering.kernel = kernel_by_name;
-    op.gradient = [](const GradientCall& call) {
+    op.gradient = +[](const GradientCall& call) {
       const std::int64_t axis = call.integer("axis");
       return Vars{call.cotangent(), Var(), gather(call.cotangent(), axis, call.inputs[1])};
     };
@@ -241,7 +241,7 @@ const Op& one_hot_op() {
       .attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
                      float_dtype_spec("The dtype of the result.")},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             if (call.integer("classes") < 0) throw ShapeError("classes must be at least 0");
             Shape shape = call.shape(0);
             shape.push_back(call.integer("classes"));
@@ -249,7 +249,7 @@ const Op& one_hot_op() {
           },
       .batch = batch_leading,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var& indices = call.inputs[0];
             const std::int64_t classes = call.integer("classes");
             const bool beyond_int32 = classes > std::int64_t{1} << 31;

@@ -117,7 +117,7 @@ const Op& ragged_dot_op() {
       .inputs = {{"x", Accept::floating}, {"weights", Accept::floating}, {"group_sizes", Accept::integer}},
       .shape = ragged_dot_shape,
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var &x = call.inputs[0], &weights = call.inputs[1], &sizes = call.inputs[2], dy = call.cotangent();
             return Vars{call.needs[0] ? ragged_dot(dy, transposed(weights), sizes) : Var(),
                         call.needs[1] ? ragged_dot_weights(x, dy, sizes) : Var(), Var()};
@@ -139,7 +139,7 @@ const Op& ragged_dot_weights_op() {
       .outputs = {"weights"},
       .shape = ragged_dot_weights_shape,
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var &x = call.inputs[0], &y = call.inputs[1], &sizes = call.inputs[2], d = call.cotangent();
             return Vars{call.needs[0] ? ragged_dot(y, transposed(d), sizes) : Var(),
                         call.needs[1] ? ragged_dot(x, d, sizes) : Var(), Var()};

@@ -111,11 +111,11 @@ const Op& slice_op() {
                       std::nullopt},
                      step_attribute},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), shape_of(slice_of(call))}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const OpCall forward{{call.attributes}, call.op, {call.inputs[0].type()}, {}, nullptr, {}};
             std::vector<std::int64_t> start, step;
             for (const AxisRange& range : slice_of(forward)) {
@@ -125,7 +125,7 @@ const Op& slice_op() {
             return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
           },
       .batch = batch_per_axis({{"start", 0}, {"stop", open_end}, {"step", 1}}),
-      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+      .lowering = {.view = {.output = +[](const OpCall& call, const Layout& layout) {
                      return std::optional<Layout>(layout_of(slice_of(call), layout));
                    }}}};
   return entry;
@@ -142,12 +142,12 @@ const Op& update_slice_op() {
                       std::nullopt},
                      step_attribute},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             update_of(call);
             return std::vector<ValueType>{call.inputs[0]};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const auto& start = call.integers("start");
             const auto& step = call.integers("step");
             const OpCall forward{{call.attributes}, call.op, {call.inputs[0].type(), call.inputs[1].type()}, {},
@@ -167,7 +167,7 @@ const Op& update_slice_op() {
           },
       .batch = batch_per_axis({{"start", 0}, {"step", 1}}),
       .lowering = {.kernel =
-                       [](const KernelCall& call) {
+                       +[](const KernelCall& call) {
                          return Kernel{[all = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
                                         part = kernels().make_copy(call.dtype(0), call.in[1],
                                                                    layout_of(update_of(call), call.out[0]),
@@ -207,11 +207,11 @@ const Op& flip_op() {
       .attributes = {{"axis", AttributeType::integers, "The axes to reverse. An empty list means all axes.",
                       std::vector<std::int64_t>{}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             flipped(call.integers("axis"), call.shape(0).size());
             return std::vector<ValueType>{call.inputs[0]};
           },
-      .gradient = [](const GradientCall& call) { return Vars{flip(call.cotangent(), call.integers("axis"))}; },
+      .gradient = +[](const GradientCall& call) { return Vars{flip(call.cotangent(), call.integers("axis"))}; },
       .batch = batch_axes(),
       .lowering = {.view = {.output = flipped_layout, .input = flipped_layout}}};  // flip is its own inverse
   return entry;

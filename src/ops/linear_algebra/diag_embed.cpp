@@ -35,7 +35,7 @@ const Op& diagonal_op() {
       .attributes = {{"axis1", AttributeType::integer, "The first axis of the diagonal.", std::nullopt},
                      {"axis2", AttributeType::integer, "The second axis of the diagonal.", std::nullopt}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const auto [first, second] = diagonal_axes(call);
             Shape shape;
             for (std::size_t i = 0; i < call.shape(0).size(); ++i)
@@ -44,7 +44,7 @@ const Op& diagonal_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
             const auto first =
                 static_cast<std::int64_t>(normal_axis(call.integer("axis1"), static_cast<std::size_t>(rank)));
@@ -56,7 +56,7 @@ const Op& diagonal_op() {
             return Vars{transpose(diag_embed(call.cotangent()), order)};
           },
       .batch = batch_diagonal,
-      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+      .lowering = {.view = {.output = +[](const OpCall& call, const Layout& layout) {
                      const auto [first, second] = diagonal_axes(call);
                      Layout result{call.outputs[0].shape, {}, layout.offset};
                      for (std::size_t i = 0; i < layout.shape.size(); ++i)
@@ -75,16 +75,16 @@ const Op& diag_embed_op() {
            = j, else 0.)",
       .inputs = {{"x", Accept::any}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             Shape shape = call.shape(0);
             if (shape.empty()) throw ShapeError("needs at least one axis, got an array of shape ()");
             shape.push_back(shape.back());
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
-      .gradient = [](const GradientCall& call) { return Vars{diagonal(call.cotangent(), -2, -1)}; },
+      .gradient = +[](const GradientCall& call) { return Vars{diagonal(call.cotangent(), -2, -1)}; },
       .batch = batch_leading,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             const Var on_diagonal = eye(call.tape, x.size(-1), x.size(-1), Dtype::boolean);
             return Vars{where(on_diagonal, expand_dims(x, -1), zeros(call.tape, {}, x.dtype()))};
@@ -119,7 +119,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
   op.attributes = {{"diagonal", AttributeType::integer,
                     "The outermost diagonal that is kept: 0 is the main diagonal, positive numbers are above it.",
                     std::int64_t{0}}};
-  op.shape = [](const OpCall& call) {
+  op.shape = +[](const OpCall& call) {
     if (call.shape(0).size() < 2)
       throw ShapeError("needs at least two axes, got an array of shape " + to_string(call.shape(0)));
     return std::vector<ValueType>{call.inputs[0]};

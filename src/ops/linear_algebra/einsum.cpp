@@ -248,7 +248,7 @@ const Op& einsum_op() {
       .inputs = {{"operands", Accept::value, Arity::many}},
       .attributes = {equation_attribute},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             if (call.inputs.size() != 2) throw ShapeError("a recorded product has two operands");
             return std::vector<ValueType>{product_type(call)};
           },
@@ -257,7 +257,7 @@ const Op& einsum_op() {
       .record = record_einsum,
       .lowering = {.kernel = kernel_by_name,
                    .layouts = {.any_in = true, .any_out = true},
-                   .dtypes = {.widens = {0, 1}, .blocks = [](const OpCall&) { return true; }},
+                   .dtypes = {.widens = {0, 1}, .blocks = +[](const OpCall&) { return true; }},
                    .cost = {product_flops}},
       .algebra = {.accumulate =
                       [](const Node& node, const Vars& inputs, const Var& addend) {
@@ -278,7 +278,7 @@ const Op& einsum_add_op() {
       .inputs = {{"a", Accept::value}, {"b", Accept::value}, {"addend", Accept::value}},
       .attributes = {equation_attribute},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const ValueType type = product_type(call);
             if (call.inputs[2] != type)
               throw ShapeError("the addend is " + to_string(call.inputs[2]) + ", the product " + to_string(type) +
@@ -286,19 +286,19 @@ const Op& einsum_add_op() {
             return std::vector<ValueType>{type};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             Vars gradients = product_gradients(call);
             gradients[2] = call.cotangent();
             return gradients;
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             return Vars{add(call.inputs[2], einsum(call.text("equation"), Vars{call.inputs[0], call.inputs[1]}))};
           },
       .lowering = {.kernel = kernel_by_name,
                    .overwrites = {2},
                    .layouts = {.any_in = true, .any_out = true},
-                   .dtypes = {.widens = {0, 1}, .blocks = [](const OpCall&) { return true; }},
+                   .dtypes = {.widens = {0, 1}, .blocks = +[](const OpCall&) { return true; }},
                    .cost = {product_flops}}};
   return entry;
 }

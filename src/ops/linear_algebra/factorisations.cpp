@@ -87,12 +87,12 @@ const Op& cholesky_op() {
       .inputs = {{"a", Accept::floating}},
       .attributes = {check_attribute("a matrix that is not positive definite")},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             batch_of(call.shape(0), "a", true);
             return std::vector<ValueType>{call.inputs[0]};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var& l = call.outputs[0];
             const Var product = matmul(matrix_transpose(l), call.cotangent());
             // the lower triangle, with half of the diagonal
@@ -116,12 +116,12 @@ const Op& triangular_solve_op() {
                      flag("unit_diagonal", "If true, the diagonal of A counts as 1 and is not read."),
                      check_attribute("a singular matrix")},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             check_system(call.shape(0), call.shape(1));
             return std::vector<ValueType>{call.inputs[1]};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const auto is = [&](const char* name) { return call.flag(name); };
             const bool upper = is("upper"), transposed = is("transposed"), unit = is("unit_diagonal");
             const Var& a = call.inputs[0];
@@ -155,13 +155,13 @@ const Op& lu_op() {
       .outputs = {"lu", "permutation", "sign"},
       .attributes = {check_attribute("a singular matrix")},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
             return std::vector<ValueType>{
                 call.inputs[0], {Dtype::int64, joined(batch, {call.shape(0).back()})}, {call.dtype(0), batch}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var &lu = call.outputs[0], cotangent = call.cotangent();
             const Var lower = tril(lu, -1) + eye(lu.tape(), lu.size(-1), -1, lu.dtype());
             const Var middle = tril(matmul(matrix_transpose(lower), tril(cotangent, -1)), -1) +
@@ -188,7 +188,7 @@ const Op& lu_solve_op() {
                  {"permutation", Accept::integer}},
       .attributes = {flag("transposed", "If true, solves Aᵀ X = B.")},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Shape& a = call.shape(0);
             check_system(a, call.shape(1));
             if (call.shape(2) != a || call.shape(3) != Shape(a.begin(), a.end() - 1))
@@ -197,7 +197,7 @@ const Op& lu_solve_op() {
             return std::vector<ValueType>{call.inputs[1]};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const bool transposed = call.flag("transposed");
             Vars inputs = call.inputs, gradients(4);
             inputs[1] = call.cotangent();
@@ -207,7 +207,7 @@ const Op& lu_solve_op() {
           },
       .batch = batch_system,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var &b = call.inputs[1], &lu = call.inputs[2], &permutation = call.inputs[3];
             if (!call.flag("transposed"))
               return Vars{

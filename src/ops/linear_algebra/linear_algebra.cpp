@@ -238,7 +238,7 @@ Op op_on_matrices(const char* name, const char* doc, const std::vector<InputSpec
   op.name = name;
   op.doc = doc;
   op.inputs = inputs;
-  op.shape = [](const OpCall& call) {
+  op.shape = +[](const OpCall& call) {
     batch_of(call.shape(0), "a", true);
     for (std::size_t i = 1; i < call.inputs.size(); ++i)
       if (call.shape(i) != call.shape(0))
@@ -257,7 +257,7 @@ const Op& det_grad_grad_op() {
                            "The gradient of det_grad, given its cotangent dy: the sum of dy[..., i, j] times the "
                            "derivative of the cofactor (i, j) of A.",
                            {{"a", Accept::floating}, {"dy", Accept::floating}});
-    op.gradient = [](const GradientCall& call) {
+    op.gradient = +[](const GradientCall& call) {
       const Var &a = call.inputs[0], &dy = call.inputs[1], c = call.cotangent();
       return Vars{call.needs[0] ? third_derivative(a, c, dy) : Var(),
                   call.needs[1] ? recorded_one(call.op, {a, c}) : Var()};  // second derivatives are symmetric
@@ -274,7 +274,7 @@ const Op& det_grad_op() {
                        "The gradient of det: the cofactors of A [..., n, n]. The cofactor (i, j) is (-1) ** (i + j) "
                        "times the determinant of A without row i and column j.",
                        {{"a", Accept::floating}});
-    op.gradient = [](const GradientCall& call) {
+    op.gradient = +[](const GradientCall& call) {
       return Vars{recorded_one(det_grad_grad_op(), {call.inputs[0], call.cotangent()})};
     };
     return op;
@@ -287,16 +287,16 @@ const Op& det_op() {
                         .doc = "The determinants of A [..., n, n], computed by slogdet.",
                         .inputs = {{"a", Accept::floating}},
                         .shape =
-                            [](const OpCall& call) {
+                            +[](const OpCall& call) {
                               return std::vector<ValueType>{{call.dtype(0), batch_of(call.shape(0), "a", true)}};
                             },
                         .gradient =
-                            [](const GradientCall& call) {
+                            +[](const GradientCall& call) {
                               return Vars{per_matrix(call.cotangent()) * recorded_one(det_grad_op(), {call.inputs[0]})};
                             },
                         .batch = batch_leading,
                         .expand =
-                            [](const ExpandCall& call) {
+                            +[](const ExpandCall& call) {
                               const linalg::SignLogDet found = linalg::slogdet(call.inputs[0]);
                               return Vars{found.sign * exp(found.logabsdet)};
                             },

@@ -40,12 +40,12 @@ const Op& matmul_op() {
            two broadcast. An operand with one axis is a vector, whose axis the result lacks. Recorded as an einsum.)",
       .inputs = {{"a", Accept::value}, {"b", Accept::value}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), product_shape(call.shape(0), call.shape(1))}};
           },
-      .expand = [](const ExpandCall& call) { return as_einsum(call.inputs); },
+      .expand = +[](const ExpandCall& call) { return as_einsum(call.inputs); },
       .record =
-          [](Tape&, const Op&, const Vars& inputs, const Attributes&) {
+          +[](Tape&, const Op&, const Vars& inputs, const Attributes&) {
             product_shape(inputs[0].shape(),
                           inputs[1].shape());  // so that errors name matmul's operands, not einsum's
             return as_einsum(inputs);
@@ -69,7 +69,7 @@ const Op& dequantize_op() {
            weight has one scale for each output channel. The result has the dtype of the scale. A product or `take` of
            the result reads the int8 numbers themselves, and scales its own result.)",
       .inputs = {{"x", Accept::any}, {"scale", Accept::any}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         if (call.dtype(0) != Dtype::int8) throw DtypeError("x must be int8, got " + to_string(call.inputs[0]));
         if (call.dtype(1) != Dtype::float32 && call.dtype(1) != Dtype::float64)
           throw DtypeError("the scale must be float32 or float64, got " + to_string(call.inputs[1]));
@@ -79,7 +79,7 @@ const Op& dequantize_op() {
         return {{call.dtype(1), call.shape(0)}};
       },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const Var g = call.cotangent() * cast(call.inputs[0], call.inputs[1].dtype());
             return Vars{Var(), sum_to(g, call.inputs[1].shape())};
           },
@@ -90,7 +90,7 @@ const Op& dequantize_op() {
             return batch_elementwise(call);
           },
       .expand =
-          [](const ExpandCall& call) { return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]}; },
+          +[](const ExpandCall& call) { return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]}; },
       .lowering = {.tile = tile_by_name, .dtypes = {.any = true}},
       .algebra = {.scales = true}};
   return entry;
@@ -103,15 +103,15 @@ const Op& dequantize_blocks_op() {
           R"(The numbers of x as float32. x has a block format, in which 32 or 256 neighbours share scales: Q8_0, Q4_0,
            Q4_K, Q5_K or Q6_K. A product or `take` of the result reads the blocks themselves.)",
       .inputs = {{"x", Accept::any}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         if (!is_block(call.dtype(0))) throw DtypeError("x must have a block format, got " + to_string(call.inputs[0]));
         return {{Dtype::float32, call.shape(0)}};
       },
-      .batch = [](const BatchCall& call) { return Vars{dequantize(call.whole(0))}; },
+      .batch = +[](const BatchCall& call) { return Vars{dequantize(call.whole(0))}; },
       .differentiable = false,
       .lowering = {.kernel = kernel_by_name,
                    .layouts = {.any_in = true},
-                   .dtypes = {.casts = true, .blocks = [](const OpCall&) { return true; }}}};
+                   .dtypes = {.casts = true, .blocks = +[](const OpCall&) { return true; }}}};
   return entry;
 }
 }  // namespace

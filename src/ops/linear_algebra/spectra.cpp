@@ -64,7 +64,7 @@ const Op& qr_op() {
            2019) is NaN or infinite where the first k columns are linearly dependent.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"q", "r"},
-      .shape = [](const OpCall& call) { return factor_types(call, false); },
+      .shape = +[](const OpCall& call) { return factor_types(call, false); },
       .gradient = qr_gradient,
       .batch = batch_leading,
       .lowering = {.kernel = kernel_by_name}};
@@ -96,7 +96,7 @@ const Op& eigh_op() {
       .outputs = {"w", "v"},
       .attributes = {check_attribute("a matrix for which the QR iteration does not converge")},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
             return std::vector<ValueType>{{call.dtype(0), joined(batch, {call.shape(0).back()})}, call.inputs[0]};
           },
@@ -139,7 +139,7 @@ const Op& svd_op() {
       .inputs = {{"a", Accept::floating}},
       .outputs = {"u", "s", "vh"},
       .attributes = {check_attribute("a matrix for which the QR iteration does not converge")},
-      .shape = [](const OpCall& call) { return factor_types(call, true); },
+      .shape = +[](const OpCall& call) { return factor_types(call, true); },
       .gradient = svd_gradient,
       .batch = batch_leading,
       .lowering = {.kernel = kernel_by_name}};
@@ -166,14 +166,14 @@ const Op& pinv_op() {
                       "times the machine epsilon of the dtype.",
                       -1.0}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Shape &a = call.shape(0), batch = batch_of(a, "a", false);
             return std::vector<ValueType>{{call.dtype(0), joined(batch, {a.back(), a[a.size() - 2]})}};
           },
       .gradient = pinv_gradient,
       .batch = batch_leading,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const linalg::Svd found = linalg::svd(call.inputs[0]);
             const Var kept = significant(found.s, call.inputs[0], call.number("rtol"));
             const Var inverse = where(kept, 1 / where(kept, found.s, 1.0), 0.0 * found.s);

@@ -143,9 +143,9 @@ Vars expand_cosine(const ExpandCall& call) {
 
 const ComposedRow loss_rows[] = {
     {"mse_loss", "input target", "(input - target) ** 2.",
-     [](const ExpandCall& call) { return reduced_losses(call, square(call.inputs[0] - call.inputs[1])); }},
+     +[](const ExpandCall& call) { return reduced_losses(call, square(call.inputs[0] - call.inputs[1])); }},
     {"l1_loss", "input target", "|input - target|.",
-     [](const ExpandCall& call) { return reduced_losses(call, abs(call.inputs[0] - call.inputs[1])); }},
+     +[](const ExpandCall& call) { return reduced_losses(call, abs(call.inputs[0] - call.inputs[1])); }},
     {"huber_loss",
      "input target",
      "d ** 2 / 2 where d = |input - target| <= delta, else delta * (d - delta / 2) (Huber, 1964).",

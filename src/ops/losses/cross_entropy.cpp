@@ -104,7 +104,7 @@ const Op& cross_entropy_grad_op() {
       .outputs = {"dlogits"},
       .attributes = loss_attributes(),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             check_loss(call, call.shape(0), 1);
             require_shape(call, 2, call.shape(1), "that of the targets");
             require_shape(call, 3, {}, "a single number");
@@ -129,12 +129,12 @@ const Op& cross_entropy_op() {
       .outputs = {"sum", "count", "logsumexp"},
       .attributes = loss_attributes(),
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             check_loss(call, call.shape(0), 1);
             return std::vector<ValueType>{{call.dtype(0), {}}, {Dtype::int64, {}}, {call.dtype(0), call.shape(1)}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             if (!call.cotangents[2].empty()) return Vars{};  // the expansion handles second derivatives
             const Vars dlogits =
                 apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},

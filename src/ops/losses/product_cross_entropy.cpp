@@ -146,7 +146,7 @@ const Op& product_cross_entropy_op() {
       .gradient = product_cross_entropy_gradient,
       .expand = expand_product_cross_entropy,
       .lowering = {.kernel = product_cross_entropy_kernel,
-                   .cost = {[](const OpCall& call) {  // logits, dx, dweight
+                   .cost = {+[](const OpCall& call) {  // logits, dx, dweight
                      const Projection projection = projection_of(call);
                      return 6 * static_cast<double>(count_of(projection.logits)) *
                             static_cast<double>(projection.terms);

@@ -84,7 +84,7 @@ Op norm(const Norm& given) {
   for (const char* name : {"weight", "bias"}) op.inputs.push_back({name, Accept::floating, Arity::optional});
   op.outputs = given.outputs;
   op.attributes = {epsilon_of_channels()};
-  op.shape = [](const OpCall& call) {
+  op.shape = +[](const OpCall& call) {
     std::vector<ValueType> types{call.inputs[0]};
     types.resize(call.op.outputs.size(), {call.dtype(0), {with_channels(call.shape(0))[1]}});
     return types;

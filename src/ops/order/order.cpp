@@ -129,7 +129,7 @@ const ComposedRow argsort_rows[] = {{"argsort",
                                      "=x",
                                      "The int64 indices of the elements along `axis` in ascending or descending order. "
                                      "Equal elements keep their order; NaN counts as the largest.",
-                                     [](const ExpandCall& call) { return Vars{expand_sort(call)[1]}; },
+                                     +[](const ExpandCall& call) { return Vars{expand_sort(call)[1]}; },
                                      {{sorted_axis, descending_flag}},
                                      false}};
 const ComposedRow median_rows[] = {
@@ -212,7 +212,7 @@ const Op& argmax_op() {
       .inputs = {{"x"}},
       .attributes = {{"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
                      {"keepdims", AttributeType::boolean, "If true, the axis stays with size 1.", false}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         refuse_bool(call);
         Shape shape = call.shape(0);
         const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
@@ -244,7 +244,7 @@ const Op& top_k_op() {
                      {"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
                      {"largest", AttributeType::boolean,
                       "If true, selects the largest elements; if false, the smallest.", true}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         refuse_bool(call);
         Shape shape = call.shape(0);
         const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
@@ -256,12 +256,12 @@ const Op& top_k_op() {
         return {{call.dtype(0), shape}, {Dtype::int64, shape}};
       },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             return Vars{
                 scatter_add(zeros_like(call.inputs[0]), call.integer("axis"), call.outputs[1], call.cotangent())};
           },
       .batch = batch_along(),
-      .lowering = {.kernel = [](const KernelCall& call) { return make_top_k(form_of(call, call.attributes)); }}};
+      .lowering = {.kernel = +[](const KernelCall& call) { return make_top_k(form_of(call, call.attributes)); }}};
   return entry;
 }
 }  // namespace

@@ -33,7 +33,7 @@ const ComposedRow bucket_rows[] = {
      "=x =boundaries",
      "Returns the int64 bucket index of x for ascending boundaries [n]. It is "
      "searchsorted with swapped arguments.",
-     [](const ExpandCall& call) { return Vars{searchsorted(call.inputs[1], call.inputs[0], call.flag("right"))}; },
+     +[](const ExpandCall& call) { return Vars{searchsorted(call.inputs[1], call.inputs[0], call.flag("right"))}; },
      {{right_flag}},
      false}};
 const ComposedRow bincount_rows[] = {
@@ -96,7 +96,8 @@ const Op& searchsorted_op() {
       .shape = places_type,
       .batch = batch_searchsorted,
       .differentiable = false,
-      .lowering = {.kernel = [](const KernelCall& call) { return make_searchsorted(form_of(call, call.attributes)); }}};
+      .lowering = {.kernel =
+                       +[](const KernelCall& call) { return make_searchsorted(form_of(call, call.attributes)); }}};
   return entry;
 }
 }  // namespace

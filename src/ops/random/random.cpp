@@ -22,7 +22,7 @@ const Op& uniform_op() {
                      {"low", AttributeType::number, "The lower bound, included.", 0.0},
                      {"high", AttributeType::number, "The upper bound, excluded unless it equals `low`.", 1.0},
                      float_dtype_spec("float32 or float64.")},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         const double low = call.number("low"), high = call.number("high");
         if (!(low <= high && high - low <= std::numeric_limits<float>::max()))
           throw Error("low must not be above high, and high - low must be finite in float32, got low " +
@@ -40,7 +40,7 @@ const Op& bernoulli_op() {
       .name = "bernoulli",
       .doc = "A bool array whose elements are true with probability p, independently.",
       .attributes = {shape_spec(), {"p", AttributeType::number, "The probability of true.", std::nullopt}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         probability(call.attributes, "p");
         return {{Dtype::boolean, shape_attribute(call)}};
       },
@@ -57,7 +57,7 @@ const Op& categorical_op() {
           R"(For each row of logits (along the last axis), an int64 index drawn with the probabilities softmax(row). A
            row of -inf gives index 0. A logit that is NaN or inf is an error when played.)",
       .inputs = {{"logits", Accept::floating}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         Shape shape = call.shape(0);
         if (shape.empty() || shape.back() == 0)
           throw ShapeError("needs at least one logit along the last axis, got shape " + to_string(shape));
@@ -79,15 +79,14 @@ const Op& checked_weights_op() {
            is negative, infinite or NaN, or if their sum is 0 or infinite.)",
       .inputs = {{"weights", Accept::floating}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             if (call.shape(0).empty()) throw ShapeError("needs weights along the last axis, got shape ()");
             return std::vector<ValueType>{{Dtype::float64, call.shape(0)}};
           },
-      .gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
+      .gradient = +[](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
       .batch = batch_leading,
-      .lowering = {.kernel = [](const KernelCall& call) {
-        return make_checked_weights(form_of(call, call.attributes));
-      }}};
+      .lowering = {.kernel =
+                       +[](const KernelCall& call) { return make_checked_weights(form_of(call, call.attributes)); }}};
   return entry;
 }
 
@@ -99,22 +98,22 @@ const Op& dropout_op() {
            The gradient is dropout of the cotangent with the same random numbers.)",
       .inputs = {{"x", Accept::floating}},
       .attributes = {{"rate", AttributeType::number, "The probability that an element is dropped.", std::nullopt}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         probability(call.attributes, "rate");
         return {call.inputs[0]};
       },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             return record_call(call.inputs[0].tape(), call.op, {call.cotangent()}, call.attributes);
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             const double keep = 1 - call.number("rate");
             const double scale = keep > 0 ? 1 / keep : 0;  // with infinity, zeros of the gradient would become NaN
             return Vars{where(bernoulli(call.tape, x.shape(), keep), x * scale, 0)};
           },
-      .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
+      .record = +[](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
         if (probability(attributes, "rate") == 0 || tape.mode() != Mode::train) return inputs;
         return record_call(tape, self, inputs, attributes);
       },

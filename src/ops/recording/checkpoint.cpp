@@ -21,7 +21,7 @@ const Op& argument_op() {
       .attributes = {{"dtype", AttributeType::dtype, "The dtype.", std::nullopt},
                      {"shape", AttributeType::integers, "The shape.", std::nullopt}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const std::vector<std::int64_t>& sizes = call.integers("shape");
             return std::vector<ValueType>{{call.get<Dtype>("dtype"), Shape(sizes.begin(), sizes.end())}};
           },
@@ -140,7 +140,7 @@ const Op& checkpoint_op() {
       .shape = checkpoint_types,
       .gradient = checkpoint_gradient,
       .batch = batch_checkpoint,
-      .expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); },
+      .expand = +[](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); },
       .derivative = {.tangent = checkpoint_tangent}};
   return entry;
 }

@@ -104,7 +104,7 @@ const Op& custom_gradient_op() {
       .gradient = custom_rule,
       .batch = batch_custom,
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             return Vars(call.inputs.begin(), call.inputs.begin() + CustomForm(call.attributes).values);
           },
       .derivative = {.differs = true}};

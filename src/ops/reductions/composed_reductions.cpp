@@ -55,11 +55,11 @@ const Op& root_of_squares_op() {
     op.attributes = reduction_attributes();
     op.attributes.push_back({"centred", AttributeType::boolean, "If true, the mean of x is subtracted.", false});
     op.attributes.push_back({"divisor", AttributeType::number, "The divisor of the sum.", 1.0});
-    op.shape = [](const OpCall& call) {
+    op.shape = +[](const OpCall& call) {
       require_shape(call, 1, reduced_type(call, call.dtype(0))[0].shape, "the reduced shape of x");
       return std::vector<ValueType>{call.inputs[1]};
     };
-    op.gradient = [](const GradientCall& call) {
+    op.gradient = +[](const GradientCall& call) {
       const Var &x = call.inputs[0], &y = call.outputs[0];
       const auto kept = [&](const Var& each) { return with_reduced_axes(each, x, call.attributes); };
       const Var length = kept(nonzero_length(y));
@@ -67,8 +67,8 @@ const Op& root_of_squares_op() {
       const Var share = divisor == 1 ? call.cotangent() : call.cotangent() * (1 / divisor);
       return Vars{kept(share) * (deviation(x, call.attributes) / length), Var()};
     };
-    op.batch = [](const BatchCall& call) { return call.rank() == 0 ? Vars{} : batch_axes()(call); };
-    op.expand = [](const ExpandCall& call) {
+    op.batch = +[](const BatchCall& call) { return call.rank() == 0 ? Vars{} : batch_axes()(call); };
+    op.expand = +[](const ExpandCall& call) {
       const Var x = deviation(call.inputs[0], call.attributes), scale = scale_of(x, 2, axes_of(call.attributes));
       const Var scaled = sum(square(x / scale), axes_of(call.attributes), true) / call.number("divisor");
       const Var& squares = call.inputs[1];
@@ -76,7 +76,7 @@ const Op& root_of_squares_op() {
       return Vars{where(exact, sqrt(squares), reshape(sqrt(scaled) * scale, squares.shape()))};
     };
     op.derivative.differs = true;
-    op.lowering.kernel = [](const KernelCall& call) { return make_root_of_squares(form_of(call, call.attributes)); };
+    op.lowering.kernel = +[](const KernelCall& call) { return make_root_of_squares(form_of(call, call.attributes)); };
     op.lowering.layouts.any_in = true;
     return op;
   }();
@@ -161,7 +161,7 @@ const ComposedRow float_rows[] = {
 const ComposedRow count_rows[] = {{"count_nonzero",
                                    "=x",
                                    "The int64 number of elements that are not 0, or, for bool, that are true.",
-                                   [](const ExpandCall& call) {
+                                   +[](const ExpandCall& call) {
                                      const Var& x = call.inputs[0];
                                      const Var counted = x.dtype() == Dtype::boolean ? x : x != 0;
                                      return Vars{

@@ -158,19 +158,19 @@ const Op& var_op() {
     op.attributes.push_back({"correction", AttributeType::integer,
                              "0 for the variance of the elements, 1 for the unbiased estimate from a sample.",
                              std::int64_t{0}});
-    op.shape = [](const OpCall& call) {
+    op.shape = +[](const OpCall& call) {
       if (call.integer("correction") < 0)
         throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
       return reduced_type(call, call.dtype(0));
     };
-    op.gradient = [](const GradientCall& call) {
+    op.gradient = +[](const GradientCall& call) {
       const Var& x = call.inputs[0];
       const Var share =
           with_reduced_axes(call.cotangent(), x, call.attributes) * (2 / divisor(x.shape(), call.attributes));
       return Vars{share * (x - mean(x, axes_of(call.attributes), true))};
     };
     op.batch = batch_axes();
-    op.expand = [](const ExpandCall& call) {
+    op.expand = +[](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const Axes& axis = axes_of(call.attributes);
       const bool keepdims = call.flag("keepdims");
@@ -193,15 +193,15 @@ const Op& logsumexp_op() {
         "Where all elements are -inf, or there are none, the result is -inf and the gradient 0.";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = reduction_attributes();
-    op.shape = [](const OpCall& call) { return reduced_type(call, call.dtype(0)); };
-    op.gradient = [](const GradientCall& call) {
+    op.shape = +[](const OpCall& call) { return reduced_type(call, call.dtype(0)); };
+    op.gradient = +[](const GradientCall& call) {
       const Var& x = call.inputs[0];
       const Var y = with_reduced_axes(call.outputs[0], x, call.attributes);
       const Var finite = masked_fill(y, y == -infinity, 0);
       return Vars{with_reduced_axes(call.cotangent(), x, call.attributes) * exp(x - finite)};
     };
     op.batch = batch_axes();
-    op.expand = [](const ExpandCall& call) {
+    op.expand = +[](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const Axes& axis = axes_of(call.attributes);
       const bool keepdims = call.flag("keepdims");

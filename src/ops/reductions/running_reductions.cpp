@@ -174,12 +174,12 @@ const Op& cumsum_op() {
       .attributes = {{"axis", AttributeType::integer, "The axis along which the elements are summed.",
                       std::int64_t{-1}},
                      {"reverse", AttributeType::boolean, "If true, the sums run from the end.", false}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         normal_axis(call.integer("axis"), call.shape(0).size());
         return {{is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64, call.shape(0)}};
       },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             return Vars{cumsum(call.cotangent(), call.integer("axis"), !call.flag("reverse"))};
           },
       .batch = batch_along(),

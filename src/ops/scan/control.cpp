@@ -17,10 +17,10 @@ const Op& stop_gradient_op() {
   static const Op entry{.name = "stop_gradient",
                         .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
                         .inputs = {{"x", Accept::any}},
-                        .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+                        .shape = +[](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
                         .batch = batch_leading,
                         .differentiable = false,
-                        .lowering = {.view = {.output = [](const OpCall&, const Layout& layout) {
+                        .lowering = {.view = {.output = +[](const OpCall&, const Layout& layout) {
                                        return std::optional<Layout>(layout);
                                      }}}};
   return entry;
@@ -45,9 +45,9 @@ const Op& watch_op() {
       .doc = R"(x itself. Playing throws an error if an element of `condition` is false. The error names the line and
            the first index. The check takes place only if the result is used.)",
       .inputs = {{"x", Accept::any}, {"condition", Accept::mask}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             return Vars{call.cotangent(), {}};
           },
       .batch = batch_leading,
@@ -177,7 +177,7 @@ const Op& cache_op() {
       .attributes = {{"axis", AttributeType::integer,
                       "The axis along which the pieces follow one another. It must not be 0, the axis of the rows.",
                       std::int64_t{1}}},
-      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+      .shape = +[](const OpCall& call) -> std::vector<ValueType> {
         if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");
         const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
         if (axis == 0)
@@ -199,7 +199,7 @@ const Op& cache_op() {
       .differentiable = false,
       .lowering = {.kernel = cache_kernel,
                    .overwrites = {1},
-                   .dtypes = {.any = true, .blocks = [](const OpCall& call) { return !is_block(call.dtype(0)); }},
+                   .dtypes = {.any = true, .blocks = +[](const OpCall& call) { return !is_block(call.dtype(0)); }},
                    .cost = {.part = 0}}};
   return entry;
 }

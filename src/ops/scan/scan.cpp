@@ -82,8 +82,8 @@ const Op& scan_op() {
       .gradient = scan_gradient,
       .batch = scan_batch,
       .expand = scan_unrolled,
-      .lowering = {.body = {.steps = [](const OpCall& call) { return Stepping(ScanForm(call.attributes)); },
-                            .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); }},
+      .lowering = {.body = {.steps = +[](const OpCall& call) { return Stepping(ScanForm(call.attributes)); },
+                            .attributes = +[](const Stepping& steps) { return ScanForm(steps).attributes(); }},
                    .layouts = {.any_in = true, .any_out = true}},
       .derivative = {.tangent = scan_tangent}};
   return entry;

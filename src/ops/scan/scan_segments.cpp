@@ -31,7 +31,7 @@ const Op& step_slice_op() {
                         .inputs = {{"x", Accept::any}},
                         .attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}},
                         .shape =
-                            [](const OpCall& call) {
+                            +[](const OpCall& call) {
                               Shape shape = call.shape(0);
                               shape.erase(normal_axis(call.integer("axis"), shape.size()));
                               return std::vector<ValueType>{{call.dtype(0), shape}};
@@ -45,7 +45,7 @@ const Op& step_state_op() {
   static const Op entry{.name = "step_state",
                         .doc = "The state of a scan at the beginning of a step; its input is the initial state.",
                         .inputs = {{"first", Accept::any}},
-                        .shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; },
+                        .shape = +[](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; },
                         .gradient = no_gradient_inside,
                         .lowering = {.kernel = no_kernel_inside}};
   return entry;

@@ -51,7 +51,7 @@ const Op& concat_op() {
       .inputs = {{"xs", Accept::value, Arity::many}},
       .attributes = {{"axis", AttributeType::integer, "The axis along which the arrays are joined.", std::int64_t{0}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             if (call.inputs.empty()) throw ShapeError("needs at least one array");
             Shape shape = call.shape(0);
             const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
@@ -69,14 +69,14 @@ const Op& concat_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const auto axis = call.integer("axis");
             std::vector<std::int64_t> sizes;
             for (const Var& input : call.inputs) sizes.push_back(input.size(axis));
             return split(call.cotangent(), sizes, axis);
           },
       .batch = batch_along(),
-      .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, concat_parts(call, call.out[0])); },
+      .lowering = {.kernel = +[](const KernelCall& call) { return copies_to(call, concat_parts(call, call.out[0])); },
                    .layouts = {.any_in = true, .any_out = true, .parts = concat_parts}}};
   return entry;
 }
@@ -88,7 +88,7 @@ const Op& stack_op() {
       .inputs = {{"xs", Accept::value, Arity::many}},
       .attributes = {{"axis", AttributeType::integer, "The index of the new axis in the result.", std::int64_t{0}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             if (call.inputs.empty()) throw ShapeError("needs at least one array");
             for (std::size_t k = 1; k < call.inputs.size(); ++k)
               if (call.shape(k) != call.shape(0))
@@ -98,9 +98,9 @@ const Op& stack_op() {
             shape.insert(stacking_axis(call), std::ssize(call.inputs));
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
-      .gradient = [](const GradientCall& call) { return unstack(call.cotangent(), call.integer("axis")); },
+      .gradient = +[](const GradientCall& call) { return unstack(call.cotangent(), call.integer("axis")); },
       .batch = batch_along("axis", true),
-      .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, stack_parts(call, call.out[0])); },
+      .lowering = {.kernel = +[](const KernelCall& call) { return copies_to(call, stack_parts(call, call.out[0])); },
                    .layouts = {.any_in = true, .any_out = true, .parts = stack_parts}}};
   return entry;
 }
@@ -125,7 +125,7 @@ const Op& split_op() {
       .attributes = {{"sizes", AttributeType::integers, "The sizes of the parts along the axis.", std::nullopt},
                      {"axis", AttributeType::integer, "The axis that is split.", std::int64_t{0}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Shape& from = call.shape(0);
             const std::size_t axis = normal_axis(call.integer("axis"), from.size());
             std::vector<ValueType> types;
@@ -144,13 +144,13 @@ const Op& split_op() {
             return types;
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             Vars cotangents;
             for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
             return Vars{concat(cotangents, call.integer("axis"))};
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const std::size_t axis = normal_axis(call.integer("axis"), call.inputs[0].rank());
             Vars parts;
             std::int64_t start = 0;
@@ -170,7 +170,7 @@ const Op& unstack_op() {
       .inputs = {{"x", Accept::any}},
       .attributes = {{"axis", AttributeType::integer, "The axis of the slices.", std::int64_t{0}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             Shape shape = call.shape(0);
             const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
             const std::int64_t count = shape[axis];
@@ -181,7 +181,7 @@ const Op& unstack_op() {
             return std::vector<ValueType>(static_cast<std::size_t>(count), ValueType{call.dtype(0), shape});
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             Vars cotangents;
             for (std::size_t i = 0; i < call.outputs.size(); ++i) cotangents.push_back(call.cotangent(i));
             const auto rank = static_cast<std::int64_t>(call.inputs[0].rank());
@@ -189,7 +189,7 @@ const Op& unstack_op() {
             return Vars{stack(cotangents, axis < 0 ? axis + rank : axis)};
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             const std::size_t axis = normal_axis(call.integer("axis"), x.rank());
             const std::int64_t count = x.shape()[axis];

@@ -78,7 +78,7 @@ const Op& full_op() {
                     [](const Attributes& attributes) { return attributes.number("value"); });
     op.attributes.insert(op.attributes.begin() + 1,
                          {"value", AttributeType::element, "The value of all elements.", std::nullopt});
-    op.shape = [](const OpCall& call) {
+    op.shape = +[](const OpCall& call) {
       call.element("value", call.get<Dtype>("dtype"));
       return typed_shape(call);
     };
@@ -95,7 +95,7 @@ const Op& iota_op() {
                                         "The axis along which the elements count from 0.", std::int64_t{0}},
                                        {"dtype", AttributeType::dtype, "The dtype of the result.", Dtype::int64}},
                         .shape =
-                            [](const OpCall& call) {
+                            +[](const OpCall& call) {
                               const std::vector<ValueType> types = typed_shape(call);
                               const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
                               if (types[0].dtype == Dtype::boolean)
@@ -116,7 +116,7 @@ const Op& eye_op() {
                                        {"columns", AttributeType::integer,
                                         "The number of columns; -1 for as many as rows.", std::int64_t{-1}},
                                        float_dtype_spec("The dtype of the result.")},
-                        .shape = [](const OpCall& call) -> std::vector<ValueType> {
+                        .shape = +[](const OpCall& call) -> std::vector<ValueType> {
                           const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
                           if (rows < 0 || columns < -1)
                             throw ShapeError("sizes must not be negative, got " + std::to_string(rows) + " rows and " +
@@ -124,7 +124,7 @@ const Op& eye_op() {
                           return {{call.get<Dtype>("dtype"), {rows, columns == -1 ? rows : columns}}};
                         },
                         .expand =
-                            [](const ExpandCall& call) {
+                            +[](const ExpandCall& call) {
                               const ValueType& type = call.node.outputs[0];
                               const Var down = iota(call.tape, {type.shape[0], 1}, 0);
                               const Var across = iota(call.tape, {1, type.shape[1]}, 1);

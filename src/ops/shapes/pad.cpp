@@ -23,7 +23,7 @@ const Op& pad_op() {
                       std::nullopt},
                      {"value", AttributeType::element, "The value of the added elements.", 0.0}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const auto &before = call.integers("before"), &after = call.integers("after");
             call.element("value", call.dtype(0));
             Shape shape = call.shape(0);
@@ -40,7 +40,7 @@ const Op& pad_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const auto& before = call.integers("before");
             std::vector<std::int64_t> stop = before;
             for (std::size_t i = 0; i < stop.size(); ++i) stop[i] += call.inputs[0].shape()[i];
@@ -48,7 +48,7 @@ const Op& pad_op() {
           },
       .batch = batch_per_axis({{"before", 0}, {"after", 0}}),
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             const ValueType& type = call.node.outputs[0];
             const Var ground = full(call.tape, type.shape, call.attributes.number("value"), type.dtype);
             return Vars{update_slice(ground, call.inputs[0], call.integers("before"))};
@@ -81,14 +81,14 @@ const Op& shift_right_op() {
       .attributes = {{"axis", AttributeType::integer, "The axis along which x is shifted.", std::int64_t{1}},
                      {"value", AttributeType::element, "The value of the first slice.", 0.0}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             normal_axis(call.integer("axis"), call.shape(0).size());
             call.element("value", call.dtype(0));
             return std::vector<ValueType>{call.inputs[0]};
           },
-      .expand = [](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes); },
-      .record = [](Tape& tape, const Op&, const Vars& inputs,
-                   const Attributes& attributes) { return shifted(tape, inputs[0], attributes); }};
+      .expand = +[](const ExpandCall& call) { return shifted(call.tape, call.inputs[0], call.attributes); },
+      .record = +[](Tape& tape, const Op&, const Vars& inputs,
+                    const Attributes& attributes) { return shifted(tape, inputs[0], attributes); }};
   return entry;
 }
 
@@ -145,12 +145,12 @@ const Op& tile_op() {
       .attributes = {{"repeats", AttributeType::integers,
                       "For each axis, the number of times that x occurs; 1 keeps it.", std::nullopt}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};
           },
-      .expand = [](const ExpandCall& call) { return tiled(call.inputs[0], call.integers("repeats")); },
+      .expand = +[](const ExpandCall& call) { return tiled(call.inputs[0], call.integers("repeats")); },
       .record =
-          [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
+          +[](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
             const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
             repeated(repeats, inputs[0].shape());  // so that errors name tile's attribute
             return tiled(inputs[0], repeats);

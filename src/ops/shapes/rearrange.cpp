@@ -209,15 +209,15 @@ const Op& rearrange_op() {
                      {"sizes", AttributeType::named_sizes, "Sizes of axes that do not follow from the shape of x.",
                       NamedSizes{}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), arrangement_of(call.attributes, call.shape(0)).together}};
           },
       .expand =
-          [](const ExpandCall& call) {
+          +[](const ExpandCall& call) {
             return Vars{rearranged(call.inputs[0], arrangement_of(call.attributes, call.inputs[0].shape()))};
           },
       .record =
-          [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
+          +[](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
             return Vars{rearranged(inputs[0], arrangement_of(attributes, inputs[0].shape()))};
           }};
   return entry;

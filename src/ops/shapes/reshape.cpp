@@ -115,15 +115,15 @@ const Op& reshape_op() {
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The new sizes; one may be -1.", std::nullopt}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), resolved(call.integers("shape"), call.shape(0))}};
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
-      .lowering = {.view = {.output = [](const OpCall& call,
-                                         const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
-                            .input = [](const OpCall& call,
-                                        const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
+      .lowering = {.view = {.output = +[](const OpCall& call,
+                                          const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
+                            .input = +[](const OpCall& call,
+                                         const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
   return entry;
 }
 
@@ -135,7 +135,7 @@ const Op& expand_dims_op() {
       .attributes = {{"axis", AttributeType::integer,
                       "The index of the new axis in the result; negative values count from the back.", std::nullopt}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             Shape shape = call.shape(0);
             shape.insert(new_axis(call), 1);
             return std::vector<ValueType>{{call.dtype(0), shape}};
@@ -143,13 +143,13 @@ const Op& expand_dims_op() {
       .gradient = reshape_back,
       .batch = batch_reshaped,
       .lowering = {.view = {.output =
-                                [](const OpCall& call, Layout layout) {
+                                +[](const OpCall& call, Layout layout) {
                                   layout.shape.insert(new_axis(call), 1);
                                   layout.strides.insert(new_axis(call), 0);
                                   return std::optional<Layout>(layout);
                                 },
-                            .input = [](const OpCall& call,
-                                        const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
+                            .input = +[](const OpCall& call,
+                                         const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
   return entry;
 }
 
@@ -162,7 +162,7 @@ const Op& squeeze_op() {
                       "The axes to drop, each of size 1. An empty list drops all axes of size 1.",
                       std::vector<std::int64_t>{}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const std::vector<bool> drop = dropped(call);
             Shape shape;
             for (std::size_t i = 0; i < drop.size(); ++i)
@@ -172,7 +172,7 @@ const Op& squeeze_op() {
       .gradient = reshape_back,
       .batch = batch_reshaped,
       .lowering = {.view = {.output =
-                                [](const OpCall& call, const Layout& layout) {
+                                +[](const OpCall& call, const Layout& layout) {
                                   const std::vector<bool> drop = dropped(call);
                                   Layout result{{}, {}, layout.offset};
                                   for (std::size_t i = 0; i < drop.size(); ++i)
@@ -182,8 +182,8 @@ const Op& squeeze_op() {
                                     }
                                   return std::optional<Layout>(result);
                                 },
-                            .input = [](const OpCall& call,
-                                        const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
+                            .input = +[](const OpCall& call,
+                                         const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}}};
   return entry;
 }
 }  // namespace

@@ -31,7 +31,7 @@ const Op& transpose_op() {
                       "Every axis of x once, in the new order. An empty list reverses the axes.",
                       std::vector<std::int64_t>{}}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const Shape& from = call.shape(0);
             const std::vector<std::size_t> order = order_of(call.integers("axes"), from.size());
             std::vector<bool> seen(from.size(), false);
@@ -45,7 +45,7 @@ const Op& transpose_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient =
-          [](const GradientCall& call) {
+          +[](const GradientCall& call) {
             const std::size_t rank = call.inputs[0].rank();
             const std::vector<std::size_t> order = order_of(call.integers("axes"), rank);
             std::vector<std::int64_t> inverse(rank);
@@ -54,7 +54,7 @@ const Op& transpose_op() {
           },
       .batch = batch_transposed,
       .lowering = {.view = {.output =
-                                [](const OpCall& call, const Layout& layout) {
+                                +[](const OpCall& call, const Layout& layout) {
                                   Layout result{{}, {}, layout.offset};
                                   for (std::size_t axis : order_of(call.integers("axes"), layout.shape.size())) {
                                     result.shape.push_back(layout.shape[axis]);
@@ -63,7 +63,7 @@ const Op& transpose_op() {
                                   return std::optional<Layout>(result);
                                 },
                             .input =
-                                [](const OpCall& call, const Layout& layout) {
+                                +[](const OpCall& call, const Layout& layout) {
                                   const auto order = order_of(call.integers("axes"), layout.shape.size());
                                   Layout result{layout.shape, layout.strides, layout.offset};
                                   for (std::size_t i = 0; i < layout.shape.size(); ++i) {
@@ -92,7 +92,7 @@ const Op& broadcast_to_op() {
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The shape of the result.", std::nullopt}},
       .shape =
-          [](const OpCall& call) {
+          +[](const OpCall& call) {
             const auto& sizes = call.integers("shape");
             const Shape shape(sizes.begin(), sizes.end());
             const Shape& from = call.shape(0);
@@ -105,9 +105,9 @@ const Op& broadcast_to_op() {
                                ": counted from the back, its sizes must be 1 or those of that shape");
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
-      .gradient = [](const GradientCall& call) { return Vars{sum_to(call.cotangent(), call.inputs[0].shape())}; },
+      .gradient = +[](const GradientCall& call) { return Vars{sum_to(call.cotangent(), call.inputs[0].shape())}; },
       .batch =
-          [](const BatchCall& call) {
+          +[](const BatchCall& call) {
             Shape shape = call.node.outputs[0].shape;
             Var x = call.inputs[0];  // mapped, because it is the only input
             Shape aligned = x.shape();
@@ -115,7 +115,7 @@ const Op& broadcast_to_op() {
             shape.insert(0, call.size);
             return Vars{broadcast_to(reshape(x, aligned), shape)};
           },
-      .lowering = {.view = {.output = [](const OpCall& call, const Layout& layout) {
+      .lowering = {.view = {.output = +[](const OpCall& call, const Layout& layout) {
                      return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
                    }}}};
   return entry;
