@@ -17,6 +17,8 @@ TARGETS = ["separate", "ops", "heavy", "light_core", "core_extra", "kernels_base
 INSIDE = ("xsimd/", "nlohmann/", "Random123/", "xxhash.h")  # libraries whose headers become part of the file
 LICENCES = ["libxsimd-dev", "nlohmann-json3-dev", "librandom123-dev", "libxxhash-dev"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
+# What concerns the file that has it. In one file, GCC would inline no function from before such an optimisation after it.
+ONE_FILE = re.compile(r"\s*#pragma (once|GCC optimize)")
 UNNAMED = re.compile(r"^namespace \{\n", re.M)
 # What a line that begins in the first column declares: a type, an alias, a function or a variable.
 DECLARED = re.compile(r"^(?:(?:struct|class|enum(?: class)?|union)\s+(?:alignas\(\w+\) )?(\w+)|using\s+(\w+)\s*=|"
@@ -124,7 +126,7 @@ class Writer:
             if include and not file and include[2].startswith(INSIDE):
                 sys.exit(f"{path} includes {include[2]}, which is not in /usr/include: bash scripts/setup.sh")
             if not file:
-                self.text.append(line if include else self.renamed(line, path, clash) if line.strip() != "#pragma once" else "")
+                self.text.append(line if include else "" if ONE_FILE.match(line) else self.renamed(line, path, clash))
             elif not any(file in seen for seen in self.seen) and file not in self.within:
                 if len(self.seen) > 1 and file.is_relative_to(ROOT):
                     sys.exit(f"{path} includes {include[2]} under a condition")
