@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
-#include "kernels/elements/scalar.hpp"
 #include "kernels/math/functions.hpp"
 #include "kernels/math/gamma.hpp"
 #include "kernels/math/special.hpp"
@@ -14,53 +14,52 @@ namespace {
 using vector_math::Doubles;
 using Call = const KernelForm&;
 
-/// The loop of a function of n floats: run(in, out, count) computes it for arrays of float64. float32 is converted in
-/// blocks.
-template <std::size_t n, class Run>
-TileFunction widened_loop(const KernelForm& form, const Run& run) {
-  return with_floating(form.dtype(0), [&](auto scalar) -> TileFunction {
-    using T = decltype(scalar);
-    return [run](const Tile& tile) {
-      constexpr std::int64_t block = std::is_same_v<T, double> ? std::numeric_limits<std::int64_t>::max() : 64;
-      auto* to = static_cast<T*>(tile.out[0]);
-      for (std::int64_t first = 0; first < tile.count; first += std::min(block, tile.count)) {
-        const std::int64_t count = std::min(block, tile.count - first);
-        std::array<const double*, n> from;
-        if constexpr (std::is_same_v<T, double>) {
-          for (std::size_t k = 0; k < n; ++k) from[k] = static_cast<const double*>(tile.in[k]);
-          run(from, to, count);
-        } else {
-          std::array<std::array<double, block>, n> wide;
-          for (std::size_t k = 0; k < n; ++k) {
-            std::copy_n(static_cast<const T*>(tile.in[k]) + first, count, wide[k].data());
-            from[k] = wide[k].data();
-          }
-          run(from, wide[0].data(), count);
-          std::transform(wide[0].data(), wide[0].data() + count, to + first,
-                         [](double y) { return static_cast<T>(y); });
-        }
-      }
-    };
-  });
+/// The loop of a function of n floats. `run` computes it for float64. float32 is converted in blocks.
+TileFunction widened(const KernelForm& form, std::size_t n, TileFunction run) {
+  if (form.dtype(0) == Dtype::float64) return run;
+  return [n, run = std::move(run)](const Tile& tile) {
+    constexpr std::int64_t block = 64;
+    std::array<std::array<double, block>, 2> wide;
+    const std::array<const void*, 2> in{wide[0].data(), wide[1].data()};
+    void* const out = wide[0].data();
+    for (std::int64_t first = 0; first < tile.count; first += block) {
+      const std::int64_t count = std::min(block, tile.count - first);
+      for (std::size_t k = 0; k < n; ++k)
+        std::copy_n(static_cast<const float*>(tile.in[k]) + first, count, wide[k].data());
+      run({in.data(), &out, 0, count});
+      std::transform(wide[0].data(), wide[0].data() + count, static_cast<float*>(tile.out[0]) + first,
+                     [](double y) { return static_cast<float>(y); });
+    }
+  };
+}
+
+const double* input(const Tile& tile, std::size_t k) {
+  return static_cast<const double*>(tile.in[k]);
+}
+double* output(const Tile& tile) {
+  return static_cast<double*>(tile.out[0]);
 }
 
 /// The loop of a function of n registers.
 template <std::size_t n, class F>
 TileFunction registers(const KernelForm& form, const F& /*f*/) {
-  return widened_loop<n>(form, [](const std::array<const double*, n>& from, double* to, std::int64_t count) {
-    vector_math::map_vectors(from, to, count, F{});
-  });
+  return widened(
+      form, n, +[](const Tile& tile) {
+        std::array<const double*, n> from;
+        for (std::size_t k = 0; k < n; ++k) from[k] = input(tile, k);
+        vector_math::map_vectors(from, output(tile), tile.count, F{});
+      });
 }
 /// The loops of functions of one or two numbers.
 template <class F>
 TileFunction each_number(const KernelForm& form, const F& f) {
-  return widened_loop<1>(form, [f](const std::array<const double*, 1>& from, double* to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = f(from[0][i]);
+  return widened(form, 1, [f](const Tile& tile) {
+    for (std::int64_t i = 0; i < tile.count; ++i) output(tile)[i] = f(input(tile, 0)[i]);
   });
 }
 TileFunction each_pair(const KernelForm& form, double (*f)(double, double)) {
-  return widened_loop<2>(form, [f](const std::array<const double*, 2>& from, double* to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = f(from[0][i], from[1][i]);
+  return widened(form, 2, [f](const Tile& tile) {
+    for (std::int64_t i = 0; i < tile.count; ++i) output(tile)[i] = f(input(tile, 0)[i], input(tile, 1)[i]);
   });
 }
 }  // namespace
