@@ -30,7 +30,7 @@ def train(steps, tokens, width):
 
 def main(build):
     build = Path(build).resolve()
-    subprocess.run(["ninja", "-C", build, "--quiet", "tests/languages", "src/c/all"], check=True)
+    subprocess.run(["meson", "compile", "-C", build, "languages", "xtape-c"], check=True, stdout=sys.stderr)
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "packaging/python"), "LD_LIBRARY_PATH": str(build / "src/c"), "XTAPE_MODELS": str(ROOT / "models"),
         "XTAPE_ISA": "avx2", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
