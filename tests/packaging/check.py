@@ -220,6 +220,8 @@ def one_file():
     begins = "|".join(begin for begins, *_ in LIBRARIES.values() for begin in begins.split())
     needed = re.findall(rf"/usr/include/(?:{begins})\S*|{re.escape(str(source.resolve()))}/\S+", included)
     holds("which needs no library", "xtape-core.hpp" in included and not needed, str(needed))
+    own = re.sub(r"(?s)# *pragma GCC push_options.*?# *pragma GCC pop_options", "", text)
+    holds("no optimisation of one source concerns later ones", "pragma GCC optimize" not in own)
     parts = re.split(r"^// (\S+\.cpp)\n", text, flags=re.M)
     holds("each source is in it once", len(set(parts[1::2])) == len(parts[1::2]) > 200, str(len(parts)))
     # In one unit, what two sources define in unnamed namespaces would clash.
