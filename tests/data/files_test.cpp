@@ -170,7 +170,8 @@ TEST_CASE("a line that never ends is an error") {
   }
 }
 
-TEST_CASE("a device that never ends is an error before it fills the memory" * needs_no_sanitizer()) {
+TEST_CASE("a device that never ends is an error before it fills the memory" * needs_no_sanitizer() *
+          needs_no_emulator()) {
   const TemporaryFile said("said.txt", "");
   const pid_t child = fork();
   REQUIRE(child >= 0);
