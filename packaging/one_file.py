@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the library xtape-core as two files, xtape-core.hpp and xtape-core.cpp. They also hold the headers of other
 libraries that the core uses, so this command needs nothing but a compiler:
-  g++ -std=c++20 -O1 -march=native -pthread -c xtape-core.cpp
+  g++ -std=c++20 -O1 -march=native -ffp-contract=off -pthread -c xtape-core.cpp
 Writes CMakeLists.txt beside them, so that CMake's FetchContent takes the folder, or an archive of it, with the target xtape::core.
 
 The sources follow each other as in one file of a unity build. A name of an unnamed namespace that another file declares
@@ -30,6 +30,7 @@ find_package(Threads REQUIRED)
 add_library(xtape-core xtape-core.cpp)
 add_library(xtape::core ALIAS xtape-core)
 target_compile_features(xtape-core PUBLIC cxx_std_20)
+target_compile_options(xtape-core PRIVATE -ffp-contract=off)
 target_include_directories(xtape-core PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_link_libraries(xtape-core PUBLIC Threads::Threads)
 """
@@ -152,7 +153,7 @@ def main():
         source.add(path, clash[path])
     licences = [Path("/usr/share/doc", package, "copyright") for package in LICENCES]
     (out / "xtape-core.cpp").write_text(
-        about + "// g++ -std=c++20 -O1 -march=native -pthread -c xtape-core.cpp\n"
+        about + "// g++ -std=c++20 -O1 -march=native -ffp-contract=off -pthread -c xtape-core.cpp\n"
         f'#define XTAPE_LIBRARY\n#define XTAPE_KERNELS kernels_of_baseline\n#define XTAPE_VERSION "{version}"\n#define XXH_INLINE_ALL\n'
         '#include "xtape-core.hpp"\n' + "".join(source.text) + "\n/*\n" + (ROOT / "LICENSE").read_text() +
         "".join(f"\n{path.parent.name}:\n{path.read_text()}" for path in licences if path.is_file()).replace("*/", "* /") + "*/\n")
@@ -165,7 +166,7 @@ def main():
 
 def attempt(out):
     """Compiles the two files and a program, which must learn, by one command and by CMake."""
-    begin, flags = time.time(), ["-std=c++20", "-O1", "-march=native", "-pthread"]
+    begin, flags = time.time(), ["-std=c++20", "-O1", "-march=native", "-ffp-contract=off", "-pthread"]
     subprocess.run(["g++", *flags, "-c", "xtape-core.cpp"], cwd=out, check=True)
     print(f"compiled in {time.time() - begin:.0f} s")
     with tempfile.TemporaryDirectory() as work:
