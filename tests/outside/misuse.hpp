@@ -27,7 +27,7 @@ struct Row {
 
 template <class T>
 T moved_from(T object) {
-  const T taken = std::move(object);
+  [[maybe_unused]] const T taken = std::move(object);
   return object;  // NOLINT: this is the point
 }
 
