@@ -56,7 +56,7 @@ TEST_CASE("scopes give the names of files") {
 TEST_CASE("other tapes find the arrays, with the elements of now") {
   Tape tape;
   Parameters p(tape, 1);
-  const Var w = p("w", {2}, 1);
+  p("w", {2}, 1);
   p.store().at("w").as<float>()[1] = 5;
   Tape evaluation(Mode::eval);
   const Parameters q(evaluation, p.store());

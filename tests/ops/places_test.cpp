@@ -99,7 +99,7 @@ TEST_CASE("numbers of every arithmetic type may be used with a var, on either si
 
 TEST_CASE("literals are recorded exactly") {
   Tape tape;
-  const Var x = tape.input("x", {1}, Dtype::int64), narrow = tape.input("narrow", {1}, Dtype::int32);
+  const Var x = tape.input("x", {1}, Dtype::int64);
   const xt::xarray<std::int64_t> zero{0};
   for (const std::int64_t number : {(std::int64_t{1} << 53) + 1, std::numeric_limits<std::int64_t>::max(),
                                     std::numeric_limits<std::int64_t>::min(), std::int64_t{-9007199254740993}}) {

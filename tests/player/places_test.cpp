@@ -179,7 +179,7 @@ TEST_CASE("an input that is fed twice is an error that names it") {
 
 TEST_CASE("a plan's buffers are named by the numbers and ops of the printed tape") {
   Tape tape;
-  const Var unused = tanh(tape.input("unused", {2}));  // so that the played nodes have other numbers
+  tanh(tape.input("unused", {2}));  // so that the played nodes have other numbers
   const Var x = tape.input("x", {2, 4}), w = tape.parameter("w", Array(Dtype::float32, {4, 4}));
   const Var hidden = tanh(matmul(x, w) + 1);
   const Var normal = layer_norm(hidden), hit = one_hot(argmax(normal), 4);
