@@ -62,9 +62,13 @@ TEST_CASE("within a memory limit, the first update gives back what was freed sin
   TrainerOptions options = options_of();
   options.memory = std::size_t{64} << 30;
   Trainer trainer(setup.model, setup.batches, options);
-  std::vector<std::unique_ptr<char[]>> pieces;  // each is smaller than what malloc maps
-  for (int i = 0; i < 40000; ++i) pieces.push_back(std::make_unique<char[]>(1000));
-  const std::unique_ptr<char[]> last = std::move(pieces.back());  // keeps the end of the heap in use
+  // Each is smaller than what malloc maps, and larger than free pieces that share a page with others, which stay
+  // resident.
+  std::vector<std::unique_ptr<char[]>> pieces;
+  for (int i = 0; i < 400; ++i) pieces.push_back(std::make_unique<char[]>(100'000));
+  // Keeps the end of the heap in use, so that free() gives nothing back itself.
+  const std::unique_ptr<char[]> last =
+      std::move(*std::ranges::max_element(pieces, {}, [](const auto& piece) { return piece.get(); }));
   pieces.clear();
   const std::size_t before = resident_bytes();
   trainer.update();
