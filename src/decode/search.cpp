@@ -4,7 +4,6 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <thread>
 
 #include "base/messages/wording.hpp"
@@ -231,7 +230,7 @@ struct Searcher::Data {
     Results results(sources.size());
     std::mutex mutex;  // of what follows
     std::vector<Predictor*> idle;
-    for (Predictor& each : std::views::reverse(apart)) idle.push_back(&each);
+    for (auto each = apart.rbegin(); each != apart.rend(); ++each) idle.push_back(&*each);
     std::exception_ptr error;
     parallel_each(threads, std::ssize(batches), [&](std::int64_t i) {
       Predictor* predictor = nullptr;

@@ -108,7 +108,7 @@ Family Family::of_file(const FileData& file) {
       return Family(each);
   }
   if (usual) return Family(*usual);
-  known.erase(std::ranges::unique(known).begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   file.fail("the key '" + std::string(architecture_key) + "' is \"" + architecture + "\"; models/gguf has " +
             joined(known));
 }

@@ -84,8 +84,9 @@ TEST_CASE("every format that is written has the error of its bits, and keeps its
   const std::pair<const char*, double> most[] = {{"Q8_0", 0.0075}, {"Q6_K", 0.024}, {"Q5_K", 0.044}, {"Q5_1", 0.058},
                                                  {"Q5_0", 0.058},  {"Q4_K", 0.088}, {"Q4_1", 0.115}, {"Q4_0", 0.115},
                                                  {"F16", 0.0003},  {"BF16", 0.002}, {"F32", 0}};
-  for (const auto& [name, error] : most) {
-    CAPTURE(name);
+  for (const auto& each : most) {
+    const auto [name, error] = each;
+    CAPTURE(each.first);
     const BlockFormat& format = *find_block_format(name);
     const std::vector<float> values = read_back(format, numbers);
     double squares = 0;

@@ -100,8 +100,9 @@ TEST_CASE("damaged token files are errors that say what is wrong") {
 }
 
 TEST_CASE("tokens are written in the smallest type that holds the vocabulary") {
-  for (const auto& [vocabulary, bytes] : {std::pair{256, 1}, {257, 2}, {65536, 2}, {65537, 4}}) {
-    CAPTURE(vocabulary);
+  for (const auto& each : {std::pair{256, 1}, {257, 2}, {65536, 2}, {65537, 4}}) {
+    const auto [vocabulary, bytes] = each;
+    CAPTURE(each.first);
     for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{600'000}}) {
       Tokens tokens(count);
       for (std::size_t i = 0; i < count; ++i)

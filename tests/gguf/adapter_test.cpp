@@ -66,8 +66,9 @@ TEST_CASE("adapters in a GGUF file change the tensors of the base as merging doe
       {"llama/flat", "llama_lora"},         {"qwen3", "qwen3_lora"},      {"decoders/qwen2", "qwen2_lora"},
       {"decoders/mixtral", "mixtral_lora"}, {"decoders/phi", "phi_lora"}, {"decoders/gpt_neox", "gpt_neox_lora"},
       {"hugging_face/tiny", "gpt2_lora"}};
-  for (const auto& [folder, definition] : families) {
-    CAPTURE(folder);
+  for (const auto& each : families) {
+    const auto [folder, definition] = each;
+    CAPTURE(each.first);
     const test::Folder made;
     const std::string base = golden + folder;
     Model model = adapted(base, definition);
@@ -78,11 +79,12 @@ TEST_CASE("adapters in a GGUF file change the tensors of the base as merging doe
     const auto before = tensors_of(made / "base.gguf"), after = tensors_of(made / "merged.gguf"),
                low = tensors_of(made / "low.gguf");
     int changed = 0;
-    for (const auto& [name, tensor] : before) {
+    for (const auto& entry : before) {
+      const auto& [name, tensor] = entry;
       const bool has = low.count(name + ".lora_a") > 0;
       const Array sum =
           has ? merged(tensor, low.at(name + ".lora_a"), low.at(name + ".lora_b"), 6.0F / 3) : Array(tensor);
-      CAPTURE(name);
+      CAPTURE(entry.first);
       CHECK(relative_distance(sum, after.at(name)) < 1e-5);
       changed += has ? 1 : 0;
     }

@@ -97,8 +97,9 @@ TEST_CASE("matrices have the format that is asked for, and others what llama.cpp
   const Model model = small_llama();
   const std::pair<const char*, double> most[] = {{"F32", 0},     {"BF16", 0.004}, {"Q8_0", 0.02},
                                                  {"Q5_K", 0.06}, {"Q4_K", 0.12},  {"Q4_0", 0.14}};
-  for (const auto& [format, error] : most) {
-    CAPTURE(format);
+  for (const auto& each : most) {
+    const auto [format, error] = each;
+    CAPTURE(each.first);
     save_gguf(model, made / "x.gguf", format);
     ModelOptions wide;
     wide.weights = Dtype::float32;

@@ -182,7 +182,7 @@ TEST_CASE("caches in blocks have no place in a file") {
   const Var x = tape.input("x", {1, 1, 32}), past = tape.input("past", {1}, Dtype::int64);
   tape.set_past(x, past, 4, Dtype::q8_0);
   const Var y = cache(x, 1);
-  const Carry& state = tape.states()[0];
+  const Carry state = tape.states()[0];
   const std::string path = folder.path("blocks");
   CHECK_THROWS_WITH_AS(
       save_onnx(path, {{"y", y}, {"next", state.output}}),

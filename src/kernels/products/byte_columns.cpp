@@ -12,7 +12,7 @@ namespace xtape {
 namespace {
 /// The numbers that are multiplied together: a block of 256, or two of 32.
 template <class B>
-constexpr std::int64_t unit_numbers = std::max<std::int64_t>(64, block_numbers<B>);
+[[maybe_unused]] constexpr std::int64_t unit_numbers = std::max<std::int64_t>(64, block_numbers<B>);
 
 template <class B>
 using PartScales = std::conditional_t<block_dtype<B> == Dtype::q6_k, SixteenScales, PartFloats>;

@@ -15,7 +15,7 @@ constexpr int registers = panel_registers;
 constexpr int tile_rows = many_registers ? 8 : 4;
 
 /// Four bytes of a row, in each lane.
-[[gnu::always_inline]] inline ByteRegister in_each_lane(const std::int8_t* four) {
+[[maybe_unused, gnu::always_inline]] inline ByteRegister in_each_lane(const std::int8_t* four) {
   std::int32_t lane = 0;
   std::memcpy(&lane, four, sizeof lane);
   return reinterpret_cast<ByteRegister>(typename Register<std::int32_t, Ints::size>::type{} + lane);

@@ -170,7 +170,7 @@ void in_groups(const RowColumns<T, W>& p) {
 }
 /// Whether each number of rows has a function of its own. Narrow types take less code.
 template <class T, class W>
-constexpr bool has_all_rows = std::is_same_v<T, W>;
+[[maybe_unused]] constexpr bool has_all_rows = std::is_same_v<T, W>;
 
 /// The function for so many rows. `columns`: whether the summed terms are contiguous.
 template <class T, class W, bool columns, int rows>

@@ -65,8 +65,9 @@ std::string text_of(const Json& line) {
 std::string results_line(Run& run, std::int64_t step) {
   const std::string& function = run.recipe().samples.function;
   Json results = Json::object();
-  for (const auto& [name, array] : run.model().play(function, inputs_of(run.model(), run.recipe(), run.batches())))
-    visit_elements(array, [&](const auto* element) { results[name] = nested(array.shape(), 0, element); });
+  for (const Store::Entry& each : run.model().play(function, inputs_of(run.model(), run.recipe(), run.batches())))
+    visit_elements(each.value,
+                   [&](const auto* element) { results[each.name] = nested(each.value.shape(), 0, element); });
   return text_of({{"step", step}, {"function", function}, {"results", results}});
 }
 

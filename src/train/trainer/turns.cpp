@@ -90,8 +90,7 @@ void Turns::add_thaws(const std::vector<OptimizerGroup>& groups) {
     if (group.frozen_until > 0) thaws_.push_back(group.frozen_until);
   }
   std::ranges::sort(thaws_);
-  const auto [rest, end] = std::ranges::unique(thaws_);
-  thaws_.erase(rest, end);
+  thaws_.erase(std::unique(thaws_.begin(), thaws_.end()), thaws_.end());
   for (const std::int64_t thaw : thaws_)
     for (std::size_t i = 0; i < losses_; ++i) {
       Turn turn = turns_[i];
