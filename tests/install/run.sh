@@ -160,6 +160,10 @@ each by_cmake $examples
 [ ! -f "$(dirname "$pc")/xtape-onnx.pc" ] || check "xtape-onnx: a model from a file" onnx_program
 [ ! -f "$(dirname "$pc")/xtape-c.pc" ] || check "xtape-c: a program in C" c_program
 check "Meson subproject, shared library, kernels for this machine only" as_subproject
+refuses_another_standard() {
+  ! meson setup "$work/older" "$source" -Dcpp_std=c++17 >"$work/older.out" && grep -q "set -Dcpp_std=c++20" "$work/older.out"
+}
+check "a build as C++17 ends with a sentence" refuses_another_standard
 library_has_no_mpi() { # a program that uses the library xtape alone
   [ -x "$work/linear_regression" ] && ! ldd "$work/linear_regression" | grep -i -E 'mpi|pmix'
 }

@@ -127,6 +127,8 @@ def recipes():
     system = re.search(r"^FROM_SYSTEM = \[(.*)\]", conan, re.M)[1]
     wanted = {row[2]: row[1] for row in LIBRARIES.values() if row[2]}
     holds("Conan's recipe names the packages of Debian", debian == wanted and system == '"librandom123-dev", "libsentencepiece-dev"', str(debian))
+    linked = subprocess.run(["pkg-config", "--libs-only-l", "sentencepiece"], check=True, capture_output=True, text=True).stdout
+    holds("Conan's recipe links what sentencepiece has", all(f'"{each[2:]}"' in conan for each in linked.split()), linked)
     known = set(re.findall(r"^option\('(\w+)'", (source / "meson_options.txt").read_text(), re.M))
     known |= {"default_library", "werror", "prefer_static", "buildtype", "prefix", "cpp_link_args"}
     builds = ("static.sh", "wheel.sh", "debian/rules", "vcpkg/portfile.cmake", "conda/recipe.yaml", "homebrew/xtape.rb")

@@ -14,13 +14,15 @@ namespace {
 using vector_math::Doubles;
 using Call = const KernelForm&;
 
+constexpr std::size_t most_inputs = 2;
+
 /// The loop of a function of n floats. `run` computes it for float64. float32 is converted in blocks.
 TileFunction widened(const KernelForm& form, std::size_t n, TileFunction run) {
   if (form.dtype(0) == Dtype::float64) return run;
   return [n, run = std::move(run)](const Tile& tile) {
     constexpr std::int64_t block = 64;
-    std::array<std::array<double, block>, 2> wide;
-    const std::array<const void*, 2> in{wide[0].data(), wide[1].data()};
+    std::array<std::array<double, block>, most_inputs> wide;
+    const std::array<const void*, most_inputs> in{wide[0].data(), wide[1].data()};
     void* const out = wide[0].data();
     for (std::int64_t first = 0; first < tile.count; first += block) {
       const std::int64_t count = std::min(block, tile.count - first);
@@ -43,6 +45,7 @@ double* output(const Tile& tile) {
 /// The loop of a function of n registers.
 template <std::size_t n, class F>
 TileFunction registers(const KernelForm& form, const F& /*f*/) {
+  static_assert(n <= most_inputs);
   return widened(
       form, n, +[](const Tile& tile) {
         std::array<const double*, n> from;
