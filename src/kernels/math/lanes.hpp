@@ -321,7 +321,7 @@ template <class T, class Visit>
     for (; i + pieces * width <= count; i += pieces * width)
       (visit(i + static_cast<std::int64_t>(piece) * width, std::integral_constant<std::size_t, piece>{}, AllLanes<T>{}),
        ...);
-    const auto rest = [&](auto which) {
+    const auto rest = [&](auto which) __attribute__((always_inline)) {
       const std::int64_t at = i + static_cast<std::int64_t>(which()) * width;
       if (at + width <= count)
         visit(at, which, AllLanes<T>{});

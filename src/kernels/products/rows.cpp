@@ -63,13 +63,13 @@ template <class T, class W>
   return lanes.load(from);
 }
 
-// In the two functions below, everything is inlined and loops of constant length are unrolled, because GCC keeps an
-// array of registers in memory otherwise: if code has its address, or an index varies.
+// In the two functions below, lambdas are inlined and loops of constant length are unrolled, because GCC keeps an array
+// of registers in memory otherwise: if code has its address, or an index varies.
 constexpr int unrolled = small_code ? 1 : 8;
 
 /// Adds the terms [first, first + terms) to all columns of all rows.
 template <class T, class W, int rows, int terms>
-[[gnu::flatten]] void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
+void add_terms(const RowColumns<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   T x[rows][terms];
   for (int i = 0; i < rows; ++i)
@@ -110,7 +110,7 @@ void by_terms(const RowColumns<T, W>& p) {
 
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
 template <class T, class W, int rows, int columns>
-[[gnu::flatten]] void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
+void multiply_columns(const RowColumns<T, W>& p, std::int64_t first) {
   const W* w = p.w + first * p.w_column;
   const T* x[rows];
   Line<T> sums[rows][columns];
