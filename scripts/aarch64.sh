@@ -79,7 +79,8 @@ case ${1:-} in
     place=/proc/sys/fs/binfmt_misc
     # An arena reserves address space for all memory that a process may have. QEMU keeps 24 bytes for each page that ever was
     # reserved, and goes to new addresses until its range ends: without these two limits, suites take all memory of a machine.
-    ulimit -d $((4 << 20)) # KiB
+    # A limit that Linux enforces (ulimit -d) would be QEMU's own, too: when it gets no memory for itself, it waits forever.
+    ulimit -m $((4 << 20)) # KiB
     QEMU_RESERVED_VA=128G QEMU_LD_PREFIX=$root exec unshare --user --map-root-user --mount bash -c \
       'mount -t binfmt_misc none "$0" && printf %s "$1" >"$0/register" && exec "${@:2}"' "$place" "$rule" "$@" ;;
   *) sed -n '2,/^set /{/^#/s/^# //p}' "$0" >&2 && exit 2 ;;

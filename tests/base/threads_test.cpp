@@ -99,6 +99,10 @@ TEST_CASE("what is left of a limit is named" * needs_no_sanitizer() * needs_no_e
   CHECK_MESSAGE(holds(space, " MiB are left (ulimit -v: "), space);
   const std::string data = thrown_with(RLIMIT_DATA, mebibyte, left);
   CHECK_MESSAGE(holds(data, " are left (ulimit -d: 1.00 MiB)"), data);
+  const std::string resident = thrown_with(RLIMIT_RSS, mebibyte, left);
+  CHECK_MESSAGE(holds(resident, "0 bytes are left (ulimit -m: 1.00 MiB)"), resident);
+  const std::string most = thrown_with(RLIMIT_RSS, 1024 * mebibyte, [] { throw Error(bytes_text(memory_limit())); });
+  CHECK_MESSAGE(most == "1.00 GiB", most);
   const std::string array =
       thrown_with(RLIMIT_AS, address_space() + 10 * mebibyte, [] { Array(Dtype::float32, {1 << 24}); });
   CHECK_MESSAGE(holds(array, "out of memory: an array of 67108864 bytes, and "), array);

@@ -107,7 +107,7 @@ std::string bytes_text(std::size_t bytes) {
 }
 
 std::size_t memory_limit() {
-  return std::min({machine_memory(), limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA)});
+  return std::min({machine_memory(), limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA), limit_of(RLIMIT_RSS)});
 }
 
 std::size_t address_space_left() {
@@ -116,7 +116,8 @@ std::size_t address_space_left() {
 
 MemoryLeft memory_left() {
   const MemoryLeft all[] = {left_of("ulimit -v", RLIMIT_AS, "\nVmSize:"),
-                            left_of("ulimit -d", RLIMIT_DATA, "\nVmData:"), left_of_group(), left_of_machine()};
+                            left_of("ulimit -d", RLIMIT_DATA, "\nVmData:"),
+                            left_of("ulimit -m", RLIMIT_RSS, "\nVmRSS:"), left_of_group(), left_of_machine()};
   return *std::min_element(std::begin(all), std::end(all),
                            [](const MemoryLeft& a, const MemoryLeft& b) { return a.bytes < b.bytes; });
 }
