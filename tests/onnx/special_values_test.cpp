@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "base/bytes/encodings.hpp"
+#include "graph_digest.hpp"
 #include "source_root.hpp"
 #include "xtape/text.hpp"
 
@@ -82,17 +83,9 @@ std::map<std::string, std::string> differences(const Array& is, const Array& sho
   return found;
 }
 
-std::string hash_of(const std::string& bytes) {
-  std::uint64_t value = 0xCBF29CE484222325;
-  for (const char each : bytes) value = (value ^ static_cast<unsigned char>(each)) * 0x100000001B3;
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-/// The hash of the file and of all inputs.
+/// The hash of what the file computes and of all inputs.
 std::string digest(const std::string& path, const std::vector<Store>& plays) {
-  std::string bytes = read_text(path);
+  std::string bytes = digest_of(onnx::read_model(read_text(path), path));
   for (const Store& play : plays)
     for (const auto& [name, array] : play) bytes.append(static_cast<const char*>(array.data()), array.bytes());
   return hash_of(bytes);

@@ -4,8 +4,8 @@
     XTAPE_ONNX_SPECIAL=FOLDER build/tests/onnx_test -tc="special values*"
     python3 tests/golden/scripts/special_values.py FOLDER
 
-The test writes NAME.onnx, NAME.safetensors with the inputs of every play, and digests.json with the digest of each file
-and its inputs. The golden file has for each NAME this digest and, per output, the bytes of all plays as base64, or the
+The test writes NAME.onnx, NAME.safetensors with the inputs of every play, and digests.json with the digest of what each
+file computes and of its inputs. The golden file has for each NAME this digest and, per output, the bytes of all plays as base64, or the
 reason why ONNX Runtime does not play the file. The test refuses results of another digest: run both commands again after
 a change of what is written. Needs the packages onnx, onnxruntime and numpy; the test does not."""
 import base64
