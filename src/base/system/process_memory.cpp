@@ -117,7 +117,7 @@ std::size_t address_space_left() {
 MemoryLeft memory_left() {
   const MemoryLeft all[] = {left_of("ulimit -v", RLIMIT_AS, "\nVmSize:"),
                             left_of("ulimit -d", RLIMIT_DATA, "\nVmData:"),
-                            left_of("ulimit -m", RLIMIT_RSS, "\nVmRSS:"), left_of_group(), left_of_machine()};
+                            left_of("ulimit -m", RLIMIT_RSS, "\nRssAnon:"), left_of_group(), left_of_machine()};
   return *std::min_element(std::begin(all), std::end(all),
                            [](const MemoryLeft& a, const MemoryLeft& b) { return a.bytes < b.bytes; });
 }
