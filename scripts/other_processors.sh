@@ -3,7 +3,8 @@
 #   Nehalem   x86-64 without AVX, where the ordinary build uses the kernels of `baseline`
 #   Haswell   x86-64 without AVX-512, where it uses those of `avx2`
 #   aarch64   a cross-compiled build, in build-aarch64/, with Debian's libraries for that architecture (aarch64.sh): all
-#             suites that such a processor says something about; kernels also on a Cortex-A53, without products of bytes
+#             suites that such a processor says something about; kernels also on a Neoverse N1, without products of
+#             matrices of bytes, and on a Cortex-A53, without any of bytes
 # usage: other_processors.sh [PROCESSOR…]   (default: all)
 # Haswell and aarch64 must also compute the bits of this machine: those of every op, and of TAPES (20) random programs.
 # Installs what is missing for this. JOBS (2) is the number of compilers, and of suites, at a time; PATIENCE
@@ -62,6 +63,12 @@ check() { # check NAME INSTRUCTION_SET EMULATOR SUITE…: with the ordinary buil
   count python3 tests/run.py --jobs "$jobs" --patience "$patience" --under "$emulator" "build:$(IFS=,; echo "$*")"
 }
 
+check_narrower() { # check_narrower PROCESSOR INSTRUCTION_SET SUITE: with the build for AArch64
+  echo "$1: the program and kernels" >&2
+  count env QEMU_CPU="$1" bash scripts/aarch64.sh run bash tests/cli/processor.sh build-aarch64/src/cli/xtape "$PWD" "$2"
+  count env QEMU_CPU="$1" bash scripts/aarch64.sh run python3 tests/run.py --patience "$patience" "build-aarch64:$3"
+}
+
 check_aarch64() {
   bash scripts/aarch64.sh setup || give_up "the setup for aarch64 failed"
   bash scripts/configure.sh build-aarch64 --cross-file build-aarch64/cross.ini -Dmpi=disabled ||
@@ -78,14 +85,11 @@ check_aarch64() {
     signals                                   # QEMU catches all signals, so nothing shows which ones the program catches
   )
   echo "aarch64: the program and suites" >&2
-  count bash scripts/aarch64.sh run bash tests/cli/processor.sh build-aarch64/src/cli/xtape "$PWD" dotprod
+  count bash scripts/aarch64.sh run bash tests/cli/processor.sh build-aarch64/src/cli/xtape "$PWD" i8mm
   count bash scripts/aarch64.sh run python3 tests/run.py --jobs "$jobs" --patience "$patience" \
     "build-aarch64:$(printf -- '-%s,' "${left_out[@]}")"
-  echo "Cortex-A53: the program and kernels" >&2
-  export QEMU_CPU=cortex-a53
-  count bash scripts/aarch64.sh run bash tests/cli/processor.sh build-aarch64/src/cli/xtape "$PWD" neon
-  count bash scripts/aarch64.sh run python3 tests/run.py --patience "$patience" build-aarch64:kernels-baseline
-  unset QEMU_CPU
+  check_narrower neoverse-n1 dotprod kernels-dotprod
+  check_narrower cortex-a53 neon kernels-baseline
 }
 
 compare_bits() { # compare_bits NAME BUILD UNDER

@@ -4,8 +4,8 @@
 usage: counted.py BUILD_DIRECTORY EMULATOR [OPTION…]   e.g. build-aarch64 qemu-aarch64 -L build-aarch64/root -cpu max
 
 Prints Markdown: a row for each kind of product, and a column for each number of rows of the left operand. The matrix has
-512 columns and 256 terms. An instruction of NEON has 4 multiply-adds of float32, 2 of float64, and SDOT 16 of bytes. Builds
-tests/counted first, and the plugin that counts (counted.c)."""
+512 columns and 256 terms. An instruction of NEON has 4 multiply-adds of float32, 2 of float64; of bytes, SDOT has 16 and
+SMMLA 32. Builds tests/counted first, and the plugin that counts (counted.c)."""
 import os, re, subprocess, sys, tempfile
 
 COLUMNS, TERMS = 512, 256
@@ -19,7 +19,11 @@ PRODUCTS = {
     "int8 weights": ("int8", "mk,nk->mn"),
     "Q8_0 weights": ("Q8_0", "mk,nk->mn"),
     "Q8_0 weights, precision int8": ("Q8_0", "mk,nk->mn", "int8"),
+    "Q4_0 weights, precision int8": ("Q4_0", "mk,nk->mn", "int8"),
     "Q4_K weights, precision int8": ("Q4_K", "mk,nk->mn", "int8"),
+    "Q5_K weights, precision int8": ("Q5_K", "mk,nk->mn", "int8"),
+    "Q6_K weights, precision int8": ("Q6_K", "mk,nk->mn", "int8"),
+    "Q8_0 weights across the sums, precision int8_training": ("Q8_0", "mk,kn->mn", "int8_training"),
 }
 
 

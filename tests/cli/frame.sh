@@ -63,7 +63,7 @@ needs() { # needs WHAT COMMAND…: unless the command succeeds, all expectations
 needs_nothing() { missing=; }
 instruction_sets() { # those of this architecture, from the narrowest
   case $("$xtape" --version) in
-    *neon* | *dotprod*) echo neon dotprod ;;
+    *neon* | *dotprod* | *i8mm*) echo neon dotprod i8mm ;;
     *) echo baseline avx2 avx512 avx512_bf16 amx ;;
   esac
 }

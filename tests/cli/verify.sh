@@ -36,7 +36,7 @@ expect 2 "" "is not a run" verify nowhere
 
 # Other instruction sets.
 on_set() { XTAPE_ISA=$1 "$xtape" "${@:2}" >out 2>err; } # on_set SET WORD…
-case $(instruction_sets) in neon*) narrow=neon wide=dotprod ;; *) narrow=avx2 wide=avx512 ;; esac
+case $(instruction_sets) in neon*) narrow=neon wide=i8mm ;; *) narrow=avx2 wide=avx512 ;; esac
 has_wide() { XTAPE_ISA=$wide "$xtape" --version | grep -q "instruction set $wide"; }
 holds "a run on $narrow" on_set $narrow train "$recipe" --out on_narrow "${small[@]}" --set steps=60
 needs "a processor with $wide" has_wide

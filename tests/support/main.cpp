@@ -47,7 +47,7 @@ REGISTER_LISTENER("count_cases", 1, CountCases);
 /// Returns the instruction set with this name.
 xtape::InstructionSet set_named(const std::string& name) {
   using enum xtape::InstructionSet;
-  for (const xtape::InstructionSet set : {neon, dotprod, avx2, avx512, avx512_bf16, amx})
+  for (const xtape::InstructionSet set : {neon, dotprod, i8mm, avx2, avx512, avx512_bf16, amx})
     if (name == xtape::name_of(set)) return set;
   return baseline;
 }

@@ -20,10 +20,11 @@
 namespace xtape {
 
 namespace {
-constexpr std::array<const char*, 7> set_names{"baseline", "neon", "dotprod", "avx2", "avx512", "avx512_bf16", "amx"};
+constexpr std::array<const char*, 8> set_names{"baseline", "neon",   "dotprod",     "i8mm",
+                                               "avx2",     "avx512", "avx512_bf16", "amx"};
 // Those of this architecture.
 #ifdef __aarch64__
-constexpr std::array sets{InstructionSet::neon, InstructionSet::dotprod};
+constexpr std::array sets{InstructionSet::neon, InstructionSet::dotprod, InstructionSet::i8mm};
 #else
 constexpr std::array sets{InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512,
                           InstructionSet::avx512_bf16, InstructionSet::amx};
@@ -56,7 +57,8 @@ InstructionSet of_processor() {
 }
 #elif defined(__aarch64__) && defined(__linux__)
 InstructionSet of_processor() {
-  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? InstructionSet::dotprod : InstructionSet::neon;
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) == 0) return InstructionSet::neon;
+  return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0 ? InstructionSet::i8mm : InstructionSet::dotprod;
 }
 #else
 InstructionSet of_processor() {

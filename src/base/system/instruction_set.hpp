@@ -7,11 +7,13 @@
 namespace xtape {
 
 /// The sets of all architectures. Each includes those before it that its architecture has: x86-64 has `baseline` and
-/// the sets from `avx2` on, AArch64 has `neon` and `dotprod`. `baseline` and `neon` are the compiler's default there.
+/// the sets from `avx2` on, AArch64 has `neon`, `dotprod` and `i8mm`. `baseline` and `neon` are the compiler's default
+/// there.
 enum class InstructionSet : std::uint8_t {
   baseline,     ///< SSE2 on x86-64.
   neon,         ///< With fused multiply-adds: Armv8.0.
   dotprod,      ///< With products of int8 numbers.
+  i8mm,         ///< With products of int8 matrices.
   avx2,         ///< With FMA: x86-64-v3.
   avx512,       ///< With BW, CD, DQ and VL: x86-64-v4.
   avx512_bf16,  ///< With VNNI: products of bfloat16 numbers and of int8 numbers.

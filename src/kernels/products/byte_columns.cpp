@@ -198,7 +198,7 @@ std::array<MultiplyColumns, 2> functions_of(Dtype dtype) {
   return with_block(dtype, [](auto block) -> std::array<MultiplyColumns, 2> {
     using B = decltype(block);
     if constexpr (has_fma)
-      return with_byte_unit([](auto unit) -> std::array<MultiplyColumns, 2> {
+      return with_byte_unit<ByteUnit::dotprod>([](auto unit) -> std::array<MultiplyColumns, 2> {
         return {multiply_columns<B, unit(), 1, 2>, multiply_columns<B, unit(), 4, 1>};
       });
     else

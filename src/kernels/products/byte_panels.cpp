@@ -9,28 +9,46 @@
 namespace xtape {
 
 namespace {
+/// Writes 32 terms of columns to a panel. `words`, which are `apart` elements apart, have four terms of each column.
+template <std::int64_t columns>
+[[gnu::always_inline]] inline void put_words(const std::uint32_t* words, std::int64_t apart, bool in_eights,
+                                             std::byte* to) {
+  if (may_have_byte_unit && in_eights) {
+    for (int k = 0; k < 8; k += 2, words += 2 * apart) {
+      std::uint32_t both[2 * columns];
+      for (std::int64_t j = 0; j < columns; ++j) {
+        both[2 * j] = words[j];
+        both[2 * j + 1] = words[apart + j];
+      }
+      std::memcpy(to + k * panel_columns * 4, both, sizeof both);
+    }
+    return;
+  }
+  for (int k = 0; k < 8; ++k) std::memcpy(to + k * panel_columns * 4, words + k * apart, 4 * columns);
+}
+
 /// Writes the bytes of a group of 8 columns, each less `origin`.
 template <class B, int odd>
-void pack_group(const BlockBytes<B> (&blocks)[8], std::int64_t n, std::uint8_t origin, std::byte* to) {
+void pack_group(const BlockBytes<B> (&blocks)[8], std::int64_t n, const PanelSource& from, std::byte* to) {
   Register<std::uint32_t, 8>::type rows[8];
   for (int j = 0; j < 8; ++j)
-    rows[j] = reinterpret_cast<Register<std::uint32_t, 8>::type>(group_of<B, odd>(blocks[j], n) - origin);
+    rows[j] = reinterpret_cast<Register<std::uint32_t, 8>::type>(group_of<B, odd>(blocks[j], n) - from.origin);
   transpose_square<std::uint32_t, 8>(rows);
-  for (int k = 0; k < 8; ++k) std::memcpy(to + k * panel_columns * 4, &rows[k], sizeof rows[k]);
+  put_words<8>(reinterpret_cast<const std::uint32_t*>(rows), 8, from.in_eights, to);
 }
 
 /// Packs block `b` of 8 columns, of which the first is column `at` of the panel.
 template <class B>
-void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, std::uint8_t origin,
+void pack_block(const B* const (&columns)[8], std::int64_t b, std::int64_t at, const PanelSource& from,
                 const Panel& panel) {
   const std::int64_t first = b * block_numbers<B> / group_numbers;  // the group
   [&]<std::size_t... j>(std::index_sequence<j...>) {
     const BlockBytes<B> blocks[] = {BlockBytes<B>(columns[j][b])...};
     constexpr std::int64_t group_bytes = group_numbers * panel_columns;
     for (std::int64_t n = 0; n < block_pairs<B>; ++n) {
-      pack_group<B, 0>(blocks, n, origin, panel.bytes + (first + 2 * n) * group_bytes + at * 4);
+      pack_group<B, 0>(blocks, n, from, panel.bytes + (first + 2 * n) * group_bytes + at * 4);
       if constexpr (group_numbers < block_numbers<B>)
-        pack_group<B, 1>(blocks, n, origin, panel.bytes + (first + 2 * n + 1) * group_bytes + at * 4);
+        pack_group<B, 1>(blocks, n, from, panel.bytes + (first + 2 * n + 1) * group_bytes + at * 4);
     }
   }
   (std::make_index_sequence<8>{});
@@ -67,7 +85,7 @@ void pack_along(const PanelSource& from, std::int64_t first, std::int64_t /*pane
       for (const B* column : columns)
         for (std::int64_t byte = 0; byte < block_bytes; byte += cache_line)
           will_read(column, 8 * from.line_bytes + b * block_bytes + byte);
-      pack_block<B>(columns, b, at, from.origin, panel);
+      pack_block<B>(columns, b, at, from, panel);
     }
   }
 }
@@ -126,8 +144,7 @@ struct Lines {
       lines.round(column, flipped);
       for (std::int64_t at = 0; at < Lines::group; at += panel_columns) {
         const Panel panel(memory + (column + at) / panel_columns * Panel::size(terms, part), terms, part);
-        for (std::int64_t k = 0; k < part; k += 4)
-          std::memcpy(panel.bytes + (term + k) * panel_columns, lines.words[k / 4] + at, 4 * panel_columns);
+        put_words<panel_columns>(lines.words[0] + at, Lines::group, from.in_eights, panel.bytes + term * panel_columns);
         std::copy_n(lines.scales + at, panel_columns, panel.scales + term / part * panel_columns);
       }
     }

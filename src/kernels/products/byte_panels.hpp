@@ -1,5 +1,5 @@
 /// Columns of a matrix in blocks as bytes, for products of many rows. Four neighbouring terms of a column are in one
-/// lane of a register, or in one lane of a row of the matrix unit's tiles.
+/// lane of a register, or in one lane of a row of the matrix unit's tiles. For SMMLA, eight are in two lanes.
 #pragma once
 
 #include "kernels/products/byte_products.hpp"
@@ -12,7 +12,7 @@ constexpr std::int64_t panel_columns = panel_registers * static_cast<std::int64_
 
 /// The memory of packed columns.
 struct Panel {
-  std::byte* bytes;  ///< [terms / 4, columns, 4]
+  std::byte* bytes;  ///< [terms / 4, columns, 4] or [terms / 8, columns, 8]
   float* scales;     ///< [parts, columns]
   float* minima;     ///< [terms / 32, columns]
 
@@ -20,6 +20,14 @@ struct Panel {
       : bytes(memory),
         scales(reinterpret_cast<float*>(memory + terms * panel_columns)),
         minima(scales + terms / part * panel_columns) {}
+  /// The columns from `column` on. `run`: the neighbouring terms of a column.
+  Panel from(std::int64_t column, std::int64_t run) const {
+    Panel columns = *this;
+    columns.bytes += run * column;
+    columns.scales += column;
+    columns.minima += column;
+    return columns;
+  }
   static std::size_t size(std::int64_t terms, std::int64_t part) {
     return whole_lines(
         static_cast<std::size_t>(panel_columns * (terms + terms / part * static_cast<std::int64_t>(sizeof(float)) +
@@ -34,6 +42,7 @@ struct PanelSource {
   std::int64_t line_bytes;    ///< From one line of blocks to the next.
   std::int64_t bytes_of_256;  ///< The bytes of 256 numbers.
   std::uint8_t origin;        ///< What the packed bytes lose.
+  bool in_eights;             ///< Whether eight terms of a column are neighbours, not four.
 };
 
 /// How columns are packed.

@@ -30,8 +30,9 @@ bool rows_have_blocks(const GemmPlan& plan) {
 }
 }  // namespace
 
-ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed, std::int64_t together)
-    : format_(format), summed_(summed), together_(together) {
+ByteRows::ByteRows(std::int64_t terms, const ByteFormat& format, int summed, std::int64_t together,
+                   std::int64_t in_turn)
+    : format_(format), summed_(summed), together_(together), in_turn_(in_turn) {
   // An odd number of lines: rows apart by a power of two would share few sets of the cache.
   constexpr std::int64_t line = 64;
   const std::int64_t padded = round_up(terms, line);
@@ -49,7 +50,8 @@ void ByteRows::round(const float* x, std::int64_t terms, std::int64_t term_strid
                      std::int64_t row) const {
   const std::int64_t lane = row % together_;
   std::byte* at = memory + static_cast<std::size_t>(row / together_) * band_bytes_;
-  auto* bytes = reinterpret_cast<std::int8_t*>(at) + lane * row_bytes_;
+  constexpr std::int64_t run = 8;  // terms in turn
+  auto* bytes = reinterpret_cast<std::int8_t*>(at) + lane / in_turn_ * in_turn_ * row_bytes_ + lane % in_turn_ * run;
   auto* scales = reinterpret_cast<float*>(at + scales_) + lane;
   auto* origins = reinterpret_cast<std::int32_t*>(at + origins_) + lane;
   auto* sums = reinterpret_cast<float*>(at + sums_) + lane;
@@ -64,7 +66,9 @@ void ByteRows::round(const float* x, std::int64_t terms, std::int64_t term_strid
       from = gathered;
     }
     const float scale = round_group(from, rounded);
-    for (int i = 0; i < group_numbers; ++i) bytes[first + i] = static_cast<std::int8_t>(rounded[i]);
+    std::int8_t narrow[group_numbers];
+    for (int i = 0; i < group_numbers; ++i) narrow[i] = static_cast<std::int8_t>(rounded[i]);
+    for (std::int64_t i = 0; i < group_numbers; i += run) std::memcpy(bytes + (first + i) * in_turn_, narrow + i, run);
     for (std::int64_t i = 0; i < group_numbers; i += format_.part)
       scales[(first + i) / format_.part * together_] = scale;
     if (format_.origin != 0)

@@ -31,9 +31,16 @@ inline constexpr bool adds_four = true;
 inline constexpr bool adds_four = false;
 #endif
 
+/// Whether instructions multiply bytes with signs. Tiles then need no origin: bytes lose it while they are packed.
+#ifdef __aarch64__
+inline constexpr bool multiplies_signed = true;
+#else
+inline constexpr bool multiplies_signed = false;
+#endif
+
 /// How the integers of a block are in registers. With VNNI, those of Q8_0 lose their signs.
 template <class B>
-inline constexpr bool has_signs = block_dtype<B> == Dtype::q8_0 && !adds_four;
+inline constexpr bool has_signs = multiplies_signed || (block_dtype<B> == Dtype::q8_0 && !adds_four);
 template <class B>
 inline constexpr int origin_of = (block_dtype<B> == Dtype::q8_0 && adds_four) ? 128 : BlockBytes<B>::origin;
 /// The numbers of a block that share a scale.
@@ -60,23 +67,28 @@ template <class B, int odd>
   return block_dtype<B> == Dtype::q8_0 && adds_four ? bytes ^ 128 : bytes;
 }
 
-/// How bytes are multiplied, if the instructions for that are not those of the whole set: with SDOT (dotprod), or not.
-enum class ByteUnit : std::uint8_t { usual, dotprod };
+/// How bytes are multiplied, if the instructions for that are not those of the whole set: with SDOT (dotprod), or with
+/// SMMLA (i8mm), which multiplies two rows by two columns, of eight terms each.
+enum class ByteUnit : std::uint8_t { usual, dotprod, i8mm };
 #ifdef __aarch64__
-// The assembler must know the instruction, also if the compiler may not use it.
-#ifdef __ARM_FEATURE_DOTPROD
-#define XTAPE_SDOT "sdot"
+// Begins asm with one of these instructions: the assembler must know it, also if the compiler may not use it.
+#ifdef __ARM_FEATURE_MATMUL_INT8
+#define XTAPE_BYTE_UNIT
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define XTAPE_BYTE_UNIT ".arch_extension i8mm\n\t"
 #else
-#define XTAPE_SDOT ".arch armv8.2-a+dotprod\n\tsdot"
+#define XTAPE_BYTE_UNIT ".arch armv8.2-a+dotprod+i8mm\n\t"
 #endif
-inline constexpr bool may_have_dotprod = true;
+inline constexpr bool may_have_byte_unit = true;
 #else
-inline constexpr bool may_have_dotprod = false;
+inline constexpr bool may_have_byte_unit = false;
 #endif
-/// Returns f(unit), where the unit of the processor is a constant.
-template <class F>
+/// Returns f(unit), where the unit of the processor, or `widest` if that is less, is a constant.
+template <ByteUnit widest, class F>
 auto with_byte_unit(const F& f) {
-  if constexpr (may_have_dotprod)
+  if constexpr (may_have_byte_unit && widest == ByteUnit::i8mm)
+    if (instruction_set() >= InstructionSet::i8mm) return f(std::integral_constant<ByteUnit, ByteUnit::i8mm>{});
+  if constexpr (may_have_byte_unit)
     if (instruction_set() >= InstructionSet::dotprod) return f(std::integral_constant<ByteUnit, ByteUnit::dotprod>{});
   return f(std::integral_constant<ByteUnit, ByteUnit::usual>{});
 }
@@ -84,10 +96,10 @@ auto with_byte_unit(const F& f) {
 /// Sums of two neighbouring products of bytes.
 using Shorts = Register<std::int16_t, 2 * Ints::size>::type;
 
-/// Whether 16 bits hold the sums of two products of all terms of a part, integers of 4 bits. With VNNI, registers
-/// hold wider sums.
+/// Whether 16 bits hold the sums of two products of all terms of a part, integers of 4 bits. With VNNI and NEON,
+/// registers hold wider sums.
 template <class B>
-inline constexpr bool parts_are_short = BlockBytes<B>::bits == 4 && !adds_four;
+inline constexpr bool parts_are_short = BlockBytes<B>::bits == 4 && !adds_four && !multiplies_signed;
 static_assert(part_numbers<block::Q4_K> / 4 * (2 * 15 * 127) <= 32767);
 
 /// The sums of two neighbouring products of bytes of a weight and of a row, if 16 bits hold them: without VNNI, those
@@ -152,7 +164,7 @@ template <bool is_signed, ByteUnit unit>
   if constexpr (unit == ByteUnit::dotprod) {
     int32x4_t result = sums;
     // Not the intrinsic, for the same reason.
-    asm(XTAPE_SDOT " %0.4s, %1.16b, %2.16b" : "+w"(result) : "w"(weight), "w"(row));
+    asm(XTAPE_BYTE_UNIT "sdot %0.4s, %1.16b, %2.16b" : "+w"(result) : "w"(weight), "w"(row));
     return result;
   }
 #endif
@@ -212,8 +224,9 @@ struct ByteBand {
 /// The memory of rows in bytes, in bands of `together` rows. The last band is filled up with copies of the last row.
 class ByteRows {
  public:
-  /// `summed`: the number of neighbours with a sum in ByteBand::origins.
-  ByteRows(std::int64_t terms, const ByteFormat& format, int summed, std::int64_t together);
+  /// `summed`: the number of neighbours with a sum in ByteBand::origins. `in_turn`: the number of rows that share the
+  /// memory of so many rows, with eight terms of each in turn.
+  ByteRows(std::int64_t terms, const ByteFormat& format, int summed, std::int64_t together, std::int64_t in_turn = 1);
 
   std::int64_t row_bytes() const { return row_bytes_; }
   std::int64_t padded(std::int64_t rows) const { return round_up(rows, together_); }
@@ -233,7 +246,7 @@ class ByteRows {
  private:
   ByteFormat format_;
   int summed_;
-  std::int64_t together_, row_bytes_;
+  std::int64_t together_, in_turn_, row_bytes_;
   std::size_t scales_, origins_, sums_, band_bytes_;
 };
 

@@ -11,14 +11,26 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t lanes = Ints::size;
-constexpr int registers = panel_registers;
 constexpr int tile_rows = many_registers ? 8 : 4;
+/// The registers of columns of a tile. With SMMLA, a part of more columns would take all registers.
+template <ByteUnit unit>
+[[maybe_unused]] constexpr int tile_registers = unit == ByteUnit::i8mm ? 1 : panel_registers;
 
 /// Four bytes of a row, in each lane.
 [[maybe_unused, gnu::always_inline]] inline ByteRegister in_each_lane(const std::int8_t* four) {
   std::int32_t lane = 0;
   std::memcpy(&lane, four, sizeof lane);
   return reinterpret_cast<ByteRegister>(typename Register<std::int32_t, Ints::size>::type{} + lane);
+}
+
+using Floats = xsimd::batch<float>;
+/// One of the numbers of the rows of a tile, in all lanes. If instructions multiply by lanes, a register has four.
+[[maybe_unused, gnu::always_inline]] inline Floats of_row(const float* numbers, int row) {
+#ifdef __aarch64__
+  return Floats(vld1q_f32(numbers + row / 4 * 4)[row % 4]);
+#else
+  return Floats(numbers[row]);
+#endif
 }
 
 /// sums + the products of four bytes of each column and four of a row: those of `lane` of 16 bytes if instructions
@@ -28,7 +40,7 @@ template <bool is_signed, ByteUnit unit, std::size_t lane>
 #ifdef __aarch64__
   if constexpr (unit == ByteUnit::dotprod) {
     int32x4_t result = sums;
-    asm(XTAPE_SDOT " %0.4s, %1.16b, %2.4b[%3]" : "+w"(result) : "w"(columns), "w"(row), "i"(lane));
+    asm(XTAPE_BYTE_UNIT "sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(result) : "w"(columns), "w"(row), "i"(lane));
     return result;
   }
   row = vreinterpretq_u8_u32(vdupq_laneq_u32(vreinterpretq_u32_u8(row), lane));
@@ -41,11 +53,42 @@ template <bool is_signed, ByteUnit unit, std::size_t lane>
   return sums + products_of_two<is_signed>(columns, row);
 }
 
-/// Writes the products of a band of tile_rows rows, `row_bytes` bytes apart, by a panel to `to` [tile_rows,
-/// panel_columns]. Adds the terms of a part in 16 bits if `in_shorts`.
+/// The products of a part of the rows of a tile, which are in turn in pairs, by the columns of a register.
+template <int part>
+[[gnu::always_inline]] inline void multiply_pairs([[maybe_unused]] const std::byte* columns,
+                                                  [[maybe_unused]] const std::int8_t* rows,
+                                                  [[maybe_unused]] std::int64_t row_bytes,
+                                                  [[maybe_unused]] Ints (&sums)[tile_rows][1]) {
+#ifdef __aarch64__
+  constexpr int steps = part / 8;
+  ByteRegister left[steps], right[steps][2];
+#pragma GCC unroll 8
+  for (int j = 0; j < 2 * steps; ++j)
+    std::memcpy(&right[j / 2][j % 2], columns + j / 2 * 8 * panel_columns + j % 2 * 16, sizeof right[0][0]);
+#pragma GCC unroll 4
+  for (int i = 0; i < tile_rows; i += 2) {
+#pragma GCC unroll 4
+    for (int k = 0; k < steps; ++k) std::memcpy(&left[k], rows + i * row_bytes + k * 16, sizeof left[k]);
+    int32x4_t squares[2] = {};  // of two rows and two columns
+#pragma GCC unroll 4
+    for (int k = 0; k < steps; ++k)
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; ++j)
+        asm(XTAPE_BYTE_UNIT "smmla %0.4s, %1.16b, %2.16b" : "+w"(squares[j]) : "w"(left[k]), "w"(right[k][j]));
+    const auto first = vreinterpretq_s64_s32(squares[0]), second = vreinterpretq_s64_s32(squares[1]);
+    sums[i][0] = vreinterpretq_s32_s64(vzip1q_s64(first, second));
+    sums[i + 1][0] = vreinterpretq_s32_s64(vzip2q_s64(first, second));
+  }
+#endif
+}
+
+/// Writes the products of a band of tile_rows rows, `row_bytes` bytes apart, by the first columns of a panel to
+/// `to`, whose rows are `to_row` elements apart. Adds the terms of a part in 16 bits if `in_shorts`.
 template <int part, bool minima, bool is_signed, bool has_origin, ByteUnit unit, bool in_shorts>
-void multiply_tile(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t parts, float* to) {
-  using Floats = xsimd::batch<float>;
+void multiply_tile(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t parts, float* to,
+                   std::int64_t to_row) {
+  constexpr bool in_pairs = unit == ByteUnit::i8mm;
+  constexpr int registers = tile_registers<unit>;
   Floats totals[tile_rows][registers];
 #pragma GCC unroll 8
   for (auto& row : totals)
@@ -71,7 +114,10 @@ void multiply_tile(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t
         for (int r = 0; r < registers; ++r) sums[i][r] = add_four<is_signed, unit, lane>(sums[i][r], columns[r], four);
       }
     };
-    if constexpr (multiplies_by_lanes) {
+    if constexpr (in_pairs) {
+      multiply_pairs<part>(panel.bytes, x.bytes, row_bytes, sums);
+      panel.bytes += part * panel_columns;
+    } else if constexpr (multiplies_by_lanes) {
       for (int k = 0; k < part; k += 16) {
         ByteRegister rows[tile_rows];
 #pragma GCC unroll 8
@@ -106,11 +152,11 @@ void multiply_tile(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t
 #pragma GCC unroll 8
       for (int i = 0; i < tile_rows; ++i) {
         Floats& total = totals[i][r];
-        total = fused<float>(floats_of(sums[i][r]), scales * Floats(x.scales[i]), total);
-        if constexpr (minima) total = fused_away<float>(less, Floats(x.sums[i]), total);
+        total = fused<float>(floats_of(sums[i][r]), scales * of_row(x.scales, i), total);
+        if constexpr (minima) total = fused_away<float>(less, of_row(x.sums, i), total);
       }
     }
-    x.bytes += part;
+    x.bytes += in_pairs ? 2 * part : part;
     x.scales += tile_rows;
     x.origins += tile_rows;
     x.sums += tile_rows;
@@ -120,18 +166,19 @@ void multiply_tile(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t
 #pragma GCC unroll 8
   for (int i = 0; i < tile_rows; ++i)
 #pragma GCC unroll 2
-    for (int r = 0; r < registers; ++r) totals[i][r].store_unaligned(to + i * panel_columns + r * lanes);
+    for (int r = 0; r < registers; ++r) totals[i][r].store_unaligned(to + i * to_row + r * lanes);
 }
 
 /// multiply_tile for a format of panels.
-using MultiplyTile = void (*)(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t parts, float* to);
+using MultiplyTile = void (*)(Panel panel, ByteBand x, std::int64_t row_bytes, std::int64_t parts, float* to,
+                              std::int64_t to_row);
 MultiplyTile multiply_function(Dtype dtype) {
   return with_block(dtype, [](auto block) -> MultiplyTile {
     using B = decltype(block);
     if constexpr (has_fma)
-      return with_byte_unit([](auto unit) -> MultiplyTile {
-        return multiply_tile<part_numbers<B>, has_minima<B>, has_signs<B>, origin_of<B> != 0, unit(),
-                             parts_are_short<B>>;
+      return with_byte_unit<ByteUnit::i8mm>([](auto unit) -> MultiplyTile {
+        constexpr bool has_origin = origin_of<B> != 0 && !multiplies_signed;
+        return multiply_tile<part_numbers<B>, has_minima<B>, has_signs<B>, has_origin, unit(), parts_are_short<B>>;
       });
     else
       return {};  // bytes_suit is false
@@ -146,12 +193,13 @@ class ByteTiles {
         multiply_(multiply_function(packed_dtype(plan, across))),
         format_(byte_format(packed_dtype(plan, across))),
         on_unit_(amx::available() && plan.m >= amx::panel_lines && suits_unit(format_)),
-        origin_(on_unit_ ? std::exchange(format_.origin, 0) : 0),
+        in_pairs_(with_byte_unit<ByteUnit::i8mm>([](auto unit) { return unit() == ByteUnit::i8mm; })),
+        origin_(on_unit_ || multiplies_signed ? std::exchange(format_.origin, 0) : 0),
         line_bytes_(bytes_of(*plan.narrow[1], across ? plan.k_strides[1] : plan.n_strides[1])),
         bytes_of_256_(bytes_of(*plan.narrow[1], 256)),
         terms_together_(across ? std::min(plan.k, terms_across) : plan.k),
         band_rows_(on_unit_ ? amx::panel_lines : tile_rows),
-        rows_(terms_together_, format_, format_.part, band_rows_),
+        rows_(terms_together_, format_, format_.part, band_rows_, in_pairs_ ? 2 : 1),
         bands_(ceiling(plan.m, band_rows_)) {
     constexpr std::int64_t tasks_a_thread = 3, least_bands = 4;
     const std::int64_t tasks = plan.threads == 1 ? 1 : tasks_a_thread * plan.threads;
@@ -168,7 +216,8 @@ class ByteTiles {
 
   void run(const ByteOperands& operands, std::byte* scratch) const {
     const PanelSource source{operands.blocks, plan_.n,       operands.terms,
-                             line_bytes_,     bytes_of_256_, static_cast<std::uint8_t>(origin_)};
+                             line_bytes_,     bytes_of_256_, static_cast<std::uint8_t>(origin_),
+                             in_pairs_};
     const auto some = [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
       std::optional<amx::Ready> ready;
       if (on_unit_) ready.emplace(amx::part_terms);
@@ -200,39 +249,42 @@ class ByteTiles {
 
   /// Computes the rows of a band, of which the first is `row`, and a panel, of which the first column is `column`.
   void multiply(const ByteOperands& operands, std::byte* packed, std::int64_t row, std::int64_t column) const {
-    alignas(64) float sums[amx::panel_lines * panel_columns];
     const std::int64_t parts = ceiling(operands.terms, format_.part);
-    const float* from = sums;
+    const std::int64_t height = std::min(band_rows_, plan_.m - row), width = std::min(panel_columns, plan_.n - column);
+    const std::int64_t c_row = plan_.m_strides[2], apart = plan_.n_strides[2];
+    float* c = operands.c + row * c_row + column * apart;
     const ByteBand x = rows_.band(operands.rows, row);
     const Panel panel(packed, parts * format_.part, format_.part);
+    alignas(64) float sums[amx::panel_lines * panel_columns];
+    const bool in_place = !operands.add && apart == 1 && height == band_rows_ && width == panel_columns;
+    float* to = in_place ? c : sums;
+    const std::int64_t to_row = in_place ? c_row : panel_columns;
     if (on_unit_)
-      multiply_on_unit(x, panel, parts, sums);
+      multiply_on_unit(x, panel, parts, to, to_row);
     else
-      multiply_(panel, x, rows_.row_bytes(), parts, sums);
-    const std::int64_t height = std::min(band_rows_, plan_.m - row);
-    const std::int64_t width = std::min(panel_columns, plan_.n - column);
-    for (std::int64_t i = 0; i < height; ++i, from += panel_columns)
-      put(from, width, operands.add, operands.c + (row + i) * plan_.m_strides[2] + column * plan_.n_strides[2]);
+      for (std::int64_t at = 0; at < panel_columns; at += in_pairs_ ? lanes : panel_columns)
+        multiply_(panel.from(at, in_pairs_ ? 8 : 4), x, rows_.row_bytes(), parts, to + at, to_row);
+    for (std::int64_t i = 0; !in_place && i < height; ++i, c += c_row)
+      put(sums + i * panel_columns, width, operands.add, c, apart);
   }
 
-  /// Writes the sums of a row, or adds them.
-  void put(const float* sums, std::int64_t width, bool add, float* to) const {
-    const std::int64_t apart = plan_.n_strides[2];
-    if (apart == 1 && !add)
-      std::copy_n(sums, width, to);
-    else if (apart == 1)
+  /// Writes the sums of a row, or adds them, to elements that are `apart` elements apart.
+  static void put(const float* sums, std::int64_t width, bool add, float* to, std::int64_t apart) {
+    if (apart == 1)
       for_lanes<float>(width, [&](std::int64_t j, const auto& lanes) {
-        lanes.store(to + j, lanes.load(to + j) + lanes.load(sums + j));
+        const auto some = lanes.load(sums + j);
+        lanes.store(to + j, add ? lanes.load(to + j) + some : some);
       });
     else
       for (std::int64_t j = 0; j < width; ++j, to += apart) *to = add ? *to + sums[j] : sums[j];
   }
 
-  void multiply_on_unit(const ByteBand& x, const Panel& panel, std::int64_t parts, float* sums) const {
+  void multiply_on_unit(const ByteBand& x, const Panel& panel, std::int64_t parts, float* to,
+                        std::int64_t to_row) const {
     for (std::int64_t at = 0; at < panel_columns; at += amx::panel_lines)
       amx::multiply_bytes({parts, x.bytes, x.scales, x.sums, rows_.row_bytes(), panel.bytes + 4 * at, panel.scales + at,
                            format_.has_minima ? panel.minima + at : nullptr, panel_columns},
-                          sums + at, panel_columns);
+                          to + at, to_row);
   }
 
   GemmPlan plan_;
@@ -240,7 +292,8 @@ class ByteTiles {
   MultiplyTile multiply_;
   ByteFormat format_;
   bool on_unit_;
-  int origin_;  ///< What packed bytes lose, because the unit multiplies bytes with signs.
+  bool in_pairs_;  ///< Whether two rows are multiplied by two columns.
+  int origin_;     ///< What packed bytes lose, because bytes with signs are multiplied.
   std::int64_t line_bytes_, bytes_of_256_;
   std::int64_t terms_together_;
   std::int64_t band_rows_;
