@@ -62,7 +62,7 @@ const std::vector<std::pair<std::string, std::vector<std::size_t>>> heads = {
 const std::vector<std::pair<std::string, std::vector<std::size_t>>> rows = {{"x", {2, 3, 6}}, {"w", {6}}, {"b", {6}}};
 const std::vector<std::pair<std::string, std::vector<std::size_t>>> weighted = {{"x", {2, 3, 6}}, {"w", {6}}};
 const std::vector<std::pair<std::string, std::vector<std::size_t>>> alone = {{"x", {3, 7}}};
-const std::vector<std::pair<std::string, std::vector<std::size_t>>> projected = {{"x", {1040, 3}}, {"w", {8300, 3}}};
+const std::vector<std::pair<std::string, std::vector<std::size_t>>> projected = {{"x", {1040, 3}}, {"w", {5500, 3}}};
 
 const std::vector<Spelling> spellings = {
     {"attention", heads, {"p = softmax(matmul(q, transpose(k, axes=(0, 1, 3, 2))) / sqrt(4.0))", "y = matmul(p, v)"}},
@@ -111,11 +111,11 @@ const std::vector<Spelling> spellings = {
      {"scale = 1 / sqrt(1e-6 + mean(square(x), axis=(-1,), keepdims=true))", "y = scale * x * w"}},
     {"product_cross_entropy",
      projected,
-     {"total, count = cross_entropy(einsum('td,vd->tv', x, w), mod(iota(shape=(1040,)) * 7919, 8300))",
+     {"total, count = cross_entropy(einsum('td,vd->tv', x, w), mod(iota(shape=(1040,)) * 7919, 5500))",
       "y = total / cast(count, 'float')"}},
     {"product_cross_entropy",
      projected,
-     {"total, count = cross_entropy(matmul(x, transpose(w)), mod(iota(shape=(1040,)) * 7919, 8300))",
+     {"total, count = cross_entropy(matmul(x, transpose(w)), mod(iota(shape=(1040,)) * 7919, 5500))",
       "y = (1 / cast(count, 'float')) * total"}},
 };
 }  // namespace

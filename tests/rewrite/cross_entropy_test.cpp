@@ -35,7 +35,7 @@ std::int64_t fused_losses(const Tape& tape, const Vars& outputs) {
 
 TEST_CASE("a projection to many logits, its cross-entropy and their gradients are played as one op") {
   for (bool biased : {false, true}) {
-    RecordedLogits r(1030, 8300, biased);
+    RecordedLogits r(1030, 5500, biased);
     Vars wanted{r.x, r.w};
     if (biased) wanted.push_back(r.bias);
     Vars outputs = grad(r.loss, wanted);
@@ -43,13 +43,13 @@ TEST_CASE("a projection to many logits, its cross-entropy and their gradients ar
     CHECK(fused_losses(r.tape, outputs) == 1);
     PlayerOptions off;
     off.passes.fuse = false;
-    const std::size_t logits = 1030 * 8300 * sizeof(float);
+    const std::size_t logits = 1030 * 5500 * sizeof(float);
     CHECK(Player(r.tape, outputs).plan().peak_bytes() + logits / 4 < Player(r.tape, outputs, off).plan().peak_bytes());
   }
 }
 
 TEST_CASE("nothing is fused if the logits are an output, are few, or have no gradient") {
-  RecordedLogits many(1030, 8300, true);
+  RecordedLogits many(1030, 5500, true);
   CHECK(fused_losses(many.tape, {many.loss}) == 0);
   Vars outputs = grad(many.loss, {many.x, many.w});
   outputs.push_back(many.logits);

@@ -355,8 +355,8 @@ TEST_CASE("a loss scaled by 1 is treated as the loss itself") {
   for (const bool counted : {false, true}) {
     Tape tape;
     tape.set_default_dtype(Dtype::float64);
-    const Var x = tape.parameter("x", normal_array({1040, 3}, 1)), w = tape.parameter("w", normal_array({8300, 3}, 2));
-    const auto [total, count] = cross_entropy_sum(matmul(x, transpose(w)), mod(iota(tape, {1040}) * 7919, 8300));
+    const Var x = tape.parameter("x", normal_array({1040, 3}, 1)), w = tape.parameter("w", normal_array({5500, 3}, 2));
+    const auto [total, count] = cross_entropy_sum(matmul(x, transpose(w)), mod(iota(tape, {1040}) * 7919, 5500));
     const Var loss = counted ? (total / 1.0) / cast(count, Dtype::float64) : total * 1.0;
     const Vars gradients = grad(loss, {x, w});
     CHECK(agreed(tape, {loss, gradients[0], gradients[1]}) == 1);
