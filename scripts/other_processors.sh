@@ -83,7 +83,7 @@ check_aarch64() {
     limits                                    # they limit the address space, of which QEMU needs more
     "base sanitized"                          # AddressSanitizer reserves address space for which QEMU has no memory
     signals                                   # QEMU catches all signals, so nothing shows which ones the program catches
-    kernels-baseline                          # the Cortex-A53 runs it, without the wider instructions
+    kernels-baseline kernels-dotprod          # narrower processors run them
   )
   echo "aarch64: the program and suites" >&2
   count bash scripts/aarch64.sh run bash tests/cli/processor.sh build-aarch64/src/cli/xtape "$PWD" i8mm
