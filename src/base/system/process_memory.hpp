@@ -24,8 +24,8 @@ inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 std::string bytes_text(std::size_t bytes);
 
 /// Returns the largest number of bytes that this process can use. This is the memory of the machine with its swap, or
-/// the limit of the process (ulimit -v, -d or -m) if that is lower. Linux does not enforce the last, which batch systems
-/// set to the memory of a job.
+/// the limit of the process (ulimit -v, -d or -m) if that is lower. Linux does not enforce the last, which batch
+/// systems set to the memory of a job.
 std::size_t memory_limit();
 
 /// Returns how many bytes of address space the limit (ulimit -v) leaves, or the largest std::size_t if there is no
