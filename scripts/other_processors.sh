@@ -83,6 +83,7 @@ check_aarch64() {
     limits                                    # they limit the address space, of which QEMU needs more
     "base sanitized"                          # AddressSanitizer reserves address space for which QEMU has no memory
     signals                                   # QEMU catches all signals, so nothing shows which ones the program catches
+    faults                                    # file operations fail alike everywhere; QEMU translates anew in every process
     kernels-baseline kernels-dotprod          # narrower processors run them
   )
   echo "aarch64: the program and suites" >&2
