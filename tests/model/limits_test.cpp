@@ -53,12 +53,6 @@ std::string chained(int count, const std::string& result) {
 "functions": {"f": {"inputs": {"x": "float [b, t]"}, "result": "p(x)"}}}})json";
 }
 
-double seconds_of(const std::function<void()>& action) {
-  const double start = processor_seconds();
-  action();
-  return processor_seconds() - start;
-}
-
 bool has(const std::string& text, const std::string& part) {
   CAPTURE(text.substr(0, 1000));
   CHECK(text.find(part) != std::string::npos);
@@ -72,8 +66,8 @@ bool has_one_caret(const std::string& error) {
 
 TEST_CASE("a sum of 20,000 terms is recorded in linear time and gives their sum") {
   const auto sum = [](int terms) { return "y = x" + repeated(" + x", terms - 1); };
-  const double few = seconds_of([&] { CHECK(line_error(sum(2000)) == ""); });
-  const double many = seconds_of([&] { CHECK(line_error(sum(20000)) == ""); });
+  const double few = least_processor_seconds([&] { CHECK(line_error(sum(2000)) == ""); });
+  const double many = least_processor_seconds([&] { CHECK(line_error(sum(20000)) == ""); });
   CHECK(many < 40 * (few + 0.01));  // ten times the terms; quadratic would be a hundred times the time
   const xt::xarray<double> x = {{1., 2.}, {3., 4.}};
   CHECK(test::same(test::f({sum(300)}, "y", x), 300 * x));
@@ -179,7 +173,7 @@ TEST_CASE("10,000 hyper-parameters, each of the next, are resolved in either ord
 
 namespace {
 double parse_seconds(const std::string& text) {
-  return seconds_of([&] { Model::parse(text); });
+  return least_processor_seconds([&] { Model::parse(text); });
 }
 }  // namespace
 
