@@ -12,7 +12,7 @@ usage: one_file.py BUILD OUT [--try]"""
 import collections, json, os, re, subprocess, sys, tempfile, time
 from pathlib import Path
 
-# So much memory (KiB) that GCC collects no garbage, which would take a third of the time.
+# So much memory (KiB) that GCC collects no garbage, which takes time.
 FLAGS = "-std=c++20 -O1 -march=native -ffp-contract=off -pthread --param=ggc-min-heapsize=8388608".split()
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = ["separate", "ops", "heavy", "light_core", "core_extra", "kernels_baseline"]
