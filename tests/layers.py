@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that every include names its room ("layer/room/file.hpp"), that no file includes a header of a higher layer, that
-no two headers have one name, that no two files define one type (the linker would mix their functions), and that compact.hpp, whose pragma concerns all code after it, is the first include of a file.
+no two headers have one name, that no two files define one type (the linker would mix their functions), and that unrolled.hpp, whose pragma concerns all code after it, is the first include of a file.
 
 usage: layers.py SOURCE_ROOT
 
@@ -59,7 +59,7 @@ def order(source):
 def wrong(path, text, sees, owners, headers):
     """The includes that a file of a layer which sees `sees` may not have."""
     names = INCLUDE.findall(text)
-    found = [f"{path} includes other files before compact.hpp" for name in names[1:] if name.endswith("/compact.hpp")]
+    found = [f"{path} includes other files before unrolled.hpp" for name in names[1:] if name.endswith("/unrolled.hpp")]
     for name in names:
         owner = owners.get(name, name.split("/")[0])
         if name.split("/")[-1] in headers and name not in owners and name not in headers.values():

@@ -116,7 +116,7 @@ core_program() { # a program of 30 lines that trains, built as xtape-core.pc say
   # shellcheck disable=SC2046
   ! g++ -std=c++17 $(ask --cflags) -M "$source" | grep -E 'xtensor|nlohmann' &&
     with_pkg_config "$source" "$program" -std=c++17 -O1 -s && "$program" &&
-    ! ldd "$program" | grep -E 'blas|lapack|gomp|sentencepiece|pcre|libz\.' && [ "$(stat -Lc %s "$program")" -le 6700000 ]
+    ! ldd "$program" | grep -E 'blas|lapack|gomp|sentencepiece|pcre|libz\.' && [ "$(stat -Lc %s "$program")" -le 6000000 ]
 }
 onnx_program() { # built by pkg-config and by CMake, where xtape-onnx is installed
   local package=xtape-onnx source=$source/tests/install/onnx_program.cpp model=$source/tests/fuzz/corpus/onnx/product
@@ -150,7 +150,7 @@ check "no function of the library takes or gives an xtensor type" no_xtensor_typ
 check "data: number words" data_program number_words number_words.cpp
 check "data: dates" data_program dates dates.cpp date_forms.cpp date_languages.cpp
 check "data: sums" bash -c 'cd "$0/examples/data" && g++ -std=c++20 -Wall -Werror sums.cpp -o "$1/sums" && "$1/sums" "$1/sums_data"' "$source" "$work"
-check "xtape-core: no xtensor in headers, no library of matrices or texts, at most 6.7 MB" core_program
+check "xtape-core: no xtensor in headers, no library of matrices or texts, at most 6 MB" core_program
 check "pkg-config, C++20, other array type: xsimd and -march=native" program
 # shellcheck disable=SC2086
 each by_pkg_config linear_regression ${onnx:+finetune_onnx} ${mpi:+train_distributed}

@@ -40,7 +40,7 @@ Strides strides_of(const std::string& letters, const std::string& of, const Shap
 }
 
 /// A product, seen from one of its two factors.
-struct Product {
+struct Factor {
   std::string letters, other, result;  ///< The axis labels of this factor, of the other factor, and of the result.
   std::vector<std::int64_t> sizes;     ///< The size of each letter.
 
@@ -59,7 +59,7 @@ constexpr std::int64_t most_terms = std::int64_t{1} << 26;
 
 /// Returns the dependence of the result on this factor if no term is 0. Each element gets the union of the sets along
 /// the letters that the result lacks.
-Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
+Ids by_factor(IndexSets& sets, const Factor& product, const Ids& ids) {
   std::string kept;
   for (const char letter : product.letters)
     if (contains(product.result, letter)) kept += letter;
@@ -73,7 +73,7 @@ Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
 }
 
 /// Like the function above, but ignores terms in which the other factor is 0.
-Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids, const std::vector<bool>& zeros) {
+Ids by_factor(IndexSets& sets, const Factor& product, const Ids& ids, const std::vector<bool>& zeros) {
   std::string rest;  // the letters that the other factor lacks
   for (const char letter : product.letters + product.result)
     if (!contains(product.other, letter) && !contains(rest, letter)) rest += letter;
@@ -176,7 +176,7 @@ Dependences through_product(const DependenceCall& call) {
   const std::vector<std::int64_t> same = places_of(Layout::dense(call.node.outputs[0].shape));
   for (std::size_t i = 0; i < 2; ++i) {
     if (!call.given[i]) continue;
-    const Product product{equation.operands[i], equation.operands[1 - i], equation.result, sizes};
+    const Factor product{equation.operands[i], equation.operands[1 - i], equation.result, sizes};
     const Array* factor = call.known(1 - i);
     unite(call.sets, ids,
           factor ? by_factor(call.sets, product, *call.given[i], zeros_of(*factor))

@@ -1,5 +1,3 @@
-#include "kernels/table/compact.hpp"
-
 #include "kernels/elements/copy.hpp"
 
 #include <cstring>

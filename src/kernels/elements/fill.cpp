@@ -1,5 +1,4 @@
 // Fills dense arrays with constants and indices.
-#include "kernels/table/compact.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,4 @@
 // Padding of arrays.
-#include "kernels/table/compact.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,4 @@
 // Gathers and scatter-adds slices or elements by an array of indices. All arrays are dense.
-#include "kernels/table/compact.hpp"
 
 #include <cstring>
 

@@ -1,5 +1,3 @@
-#include "kernels/table/compact.hpp"
-
 #include "kernels/products/amx.hpp"
 
 #include <array>
@@ -196,14 +194,6 @@ bool available() {
 }
 Ready::Ready(std::int64_t) {}
 Ready::~Ready() = default;
-void multiply(int, std::int64_t, const Panels&, const Panels&, const Ahead&, float*) {}
-bool sound(const float*, std::int64_t, std::int64_t, float) {
-  return true;
-}
-bool only_zeros(const float*, std::int64_t, std::int64_t, float, std::uint32_t*) {
-  return true;
-}
-void put(const float*, std::int64_t, std::int64_t, bool, float*, std::int64_t) {}
 }  // namespace xtape::amx
 
 #endif

@@ -1,6 +1,5 @@
 // Products of bytes on the matrix unit. It adds the products of a part, integers, exactly. Vector registers then scale
 // and add the sums of parts.
-#include "kernels/table/compact.hpp"
 
 #include "kernels/products/amx.hpp"
 

@@ -1,5 +1,3 @@
-#include "kernels/table/compact.hpp"
-
 #include <algorithm>
 #include <limits>
 

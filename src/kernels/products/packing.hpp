@@ -67,7 +67,7 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
   if (lines_run && to_line == 1) {
     constexpr std::integral_constant<std::int64_t, panel_width<F>> panel;
     constexpr std::integral_constant<std::int64_t, xsimd::batch<Part>::size> one_register;
-    const auto copy = [&](std::int64_t first, std::int64_t last, auto count) {
+    const auto copy = [&](std::int64_t first, std::int64_t last, auto count) __attribute__((always_inline)) {
       for (std::int64_t part = first; part < last; ++part)
         F::along_lines(at(0, part), from.term, count, to + part * to_part);
     };
@@ -90,7 +90,8 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
     using Loose = typename Register<Part, side>::loose;
     const bool turns = lines_run != (to_line == 1);
     const std::int64_t step = to_line == 1 ? to_part : to_line;
-    const auto square = [&](std::int64_t i, std::int64_t part, std::int64_t height, std::int64_t width) {
+    const auto square = [&](std::int64_t i, std::int64_t part, std::int64_t height, std::int64_t width)
+        __attribute__((always_inline)) {
       const std::int64_t read = lines_run ? width : height, length = lines_run ? height : width;
       Row rows[side] = {};
       for (std::int64_t k = 0; k < read; ++k) {

@@ -12,9 +12,14 @@
 #include "kernels/products/axes.hpp"
 #include "kernels/products/gemm.hpp"
 #include "kernels/products/product_loops.hpp"
+#include "kernels/table/kernels.hpp"
 #include "kernels/table/scratch.hpp"
 
 namespace xtape {
+
+#ifdef XTAPE_SHARED_KERNELS
+extern const Kernels XTAPE_SHARED_KERNELS;
+#endif
 
 namespace {
 /// The smallest number of multiplications that uses several threads. Below it, starting a second thread costs more than
@@ -278,19 +283,16 @@ PlannedProduct make_product(const Product& given) {
   if (terms_of(product) < worth_sharing) product.threads = 1;
   for (const Layout* layout : {&product.a, &product.b, &product.c})
     if (count_of(layout->shape) == 0) return nothing_to_add(product);
-  switch (product.dtype) {
-    case Dtype::float32:
-      return made<float>(product);
-    case Dtype::float64:
-      return made<double>(product);
-    // Integer products wrap, as in NumPy. C++ defines wrapping only for unsigned integers.
-    case Dtype::int32:
-      return made<std::uint32_t>(product);
-    case Dtype::int64:
-      return made<std::uint64_t>(product);
-    default:
-      throw DtypeError("there is no product of bool arrays: cast them to numbers");
-  }
+#ifdef XTAPE_SHARED_KERNELS
+  if (!is_floating(product.dtype)) return XTAPE_SHARED_KERNELS.make_product(product);
+#else
+  // Integer products wrap, as in NumPy. C++ defines wrapping only for unsigned integers.
+  if (product.dtype == Dtype::int32) return made<std::uint32_t>(product);
+  if (product.dtype == Dtype::int64) return made<std::uint64_t>(product);
+#endif
+  if (product.dtype == Dtype::float32) return made<float>(product);
+  if (product.dtype == Dtype::float64) return made<double>(product);
+  throw DtypeError("there is no product of bool arrays: cast them to numbers");
 }
 
 }  // namespace xtape

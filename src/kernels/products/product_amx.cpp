@@ -11,6 +11,7 @@
 
 namespace xtape {
 
+#ifdef XTAPE_AMX
 namespace {
 // The largest number of bfloat16 parts per line and chunk. The AMX tile registers accumulate one chunk.
 constexpr std::int64_t most_parts = 768;
@@ -311,9 +312,7 @@ class AmxProduct {
   std::int64_t stage_chunks_ = 1;
   std::int64_t block_panels_ = 2, blocks_ = 1;
 };
-}  // namespace
 
-namespace {
 int parts_for(Precision precision) {
   return !rounds_to_bfloat16(precision) ? 3 : precision == Precision::bf16x3 ? 2 : 1;
 }
@@ -344,5 +343,14 @@ MatrixProducts<float> make_amx(const GemmPlan& plan, Precision precision) {
     };
   return made;
 }
+
+#else
+bool amx_suits(const GemmPlan&, Precision) {
+  return false;
+}
+MatrixProducts<float> make_amx(const GemmPlan&, Precision) {
+  return {};
+}
+#endif
 
 }  // namespace xtape

@@ -97,7 +97,7 @@ class ProductCrossEntropy {
     std::int64_t first = 0;
     CrossEntropy loss;  ///< The loss of the rows in the block.
     PlannedProduct logits, dx, dweight;
-    Reducer dbias;
+    Kernel dbias;
   };
   /// Byte offsets in scratch, after the logits of a block: the loss and logsumexp of each row, each block's
   /// contribution to dbias, and the scratch of the products.
@@ -107,16 +107,15 @@ class ProductCrossEntropy {
 
   LogitsProduct given_;
   std::vector<Block> blocks_;
-  Reducer dbias_;  ///< Sums the contributions of the blocks.
+  Kernel dbias_;  ///< Sums the contributions of the blocks.
   Places places_{};
 };
 
 template <class T>
 ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
     : given_(product),
-      dbias_(Reduction::sum, dtype_of<T>(), {block_count(product.loss), product.loss.classes}, {true, false},
-             product.threads) {
-  std::size_t working = dbias_.scratch_bytes();
+      dbias_(make_row_sum(dtype_of<T>(), block_count(product.loss), product.loss.classes, product.threads)) {
+  std::size_t working = dbias_.scratch_bytes;
   const std::int64_t classes = product.loss.classes;
   const LogitsOperand weight = product.classes_first ? LogitsOperand{Layout::dense({classes, product.terms}), "ct"}
                                                      : LogitsOperand{Layout::dense({product.terms, classes}), "tc"};
@@ -128,10 +127,10 @@ ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
     const LogitsOperand logits{Layout::dense({loss.rows, classes}), "rc"};
     blocks_.push_back({i * each, loss, planned<T>(product, x, weight, logits, false),
                        planned<T>(product, logits, weight, x, false), planned<T>(product, logits, x, weight, i > 0),
-                       Reducer(Reduction::sum, dtype_of<T>(), logits.layout.shape, {true, false}, product.threads)});
+                       make_row_sum(dtype_of<T>(), loss.rows, classes, product.threads)});
     const Block& block = blocks_.back();
     working = std::max({working, block.logits.scratch_bytes, block.dx.scratch_bytes, block.dweight.scratch_bytes,
-                        block.dbias.scratch_bytes()});
+                        block.dbias.scratch_bytes});
   }
   const auto bytes = [](std::int64_t elements, std::size_t each) {
     return whole_lines(static_cast<std::size_t>(elements) * each);
@@ -156,6 +155,9 @@ void ProductCrossEntropy<T>::run(const KernelArguments& arguments) const {
   auto* logsumexp = reinterpret_cast<T*>(start + places_.logsumexp);
   auto* shares = reinterpret_cast<T*>(start + places_.dbias);
   void* working = start + places_.working;
+  const auto sum_rows = [&](const Kernel& sum, const void* from, void* to) {
+    sum.run({.in = &from, .out = &to, .scratch = working});
+  };
   const int threads = given_.threads;
   for (const Block& block : blocks_) {
     const T* rows_of_x = x + block.first * given_.terms;
@@ -164,9 +166,9 @@ void ProductCrossEntropy<T>::run(const KernelArguments& arguments) const {
     take_losses(logits, bias, rows_of_targets, block.loss, losses + block.first, logsumexp + block.first, threads);
     block.dx.run(logits, weight, dx + block.first * given_.terms, working);
     block.dweight.run(logits, rows_of_x, dweight, working);
-    if (given_.biased) block.dbias.run(logits, shares + (&block - blocks_.data()) * given_.loss.classes, working);
+    if (given_.biased) sum_rows(block.dbias, logits, shares + (&block - blocks_.data()) * given_.loss.classes);
   }
-  if (given_.biased) dbias_.run(shares, arguments.out[4], working);
+  if (given_.biased) sum_rows(dbias_, shares, arguments.out[4]);
   sum_losses(losses, targets, given_.loss, out<T>(arguments, 0), out<std::int64_t>(arguments, 1));
 }
 

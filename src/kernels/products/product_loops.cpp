@@ -1,9 +1,9 @@
+#include "kernels/table/unrolled.hpp"
+
 #if defined(__GNUC__) && !defined(__clang__)
 // The compiler need not make versions of loops for strides of 1. Loops that gain from such versions have them below.
 #pragma GCC optimize("no-version-loops-for-strides", "no-unswitch-loops")
 #endif
-#include "kernels/products/product_loops.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 #include <type_traits>
@@ -11,6 +11,7 @@
 #include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
 #include "kernels/math/lanes.hpp"
+#include "kernels/products/product_loops.hpp"
 
 namespace xtape {
 
@@ -257,9 +258,11 @@ std::function<void(const T*, const T*, T*, void*)> make_loops(const LoopsPlan& p
 }
 template std::function<void(const float*, const float*, float*, void*)> make_loops(const LoopsPlan&);
 template std::function<void(const double*, const double*, double*, void*)> make_loops(const LoopsPlan&);
+#ifndef XTAPE_SHARED_KERNELS
 template std::function<void(const std::uint32_t*, const std::uint32_t*, std::uint32_t*, void*)> make_loops(
     const LoopsPlan&);
 template std::function<void(const std::uint64_t*, const std::uint64_t*, std::uint64_t*, void*)> make_loops(
     const LoopsPlan&);
+#endif
 
 }  // namespace xtape

@@ -42,6 +42,7 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
   Sums sums[rows][registers];
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
     for (int r = 0; r < registers; ++r) sums[i][r] = Sums(typename F::Sum{});
   if (!large_caches && add)  // c is needed only at the end
 #pragma GCC unroll 16
@@ -53,21 +54,25 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
   const auto add_part = [&](std::int64_t k, const auto& left) __attribute__((always_inline)) {
     Parts columns[registers];
     if constexpr (reading == Reading::in_place) {
+#pragma GCC unroll 2
       for (int r = 0; r < registers; ++r) columns[r] = Parts::load_unaligned(b.from[r] + b.parts[k]);
     } else if constexpr (reading == Reading::packs) {
       // Processors do not prefetch at large strides.
       __builtin_prefetch(b.from[0] + b.parts[k + parts_ahead], 0, 3);
       __builtin_prefetch(b.from[registers - 1] + b.parts[k + parts_ahead] + width - 1, 0, 3);
+#pragma GCC unroll 2
       for (int r = 0; r < registers; ++r) {
         columns[r] = Parts::load_unaligned(b.from[r] + b.parts[k]);
         columns[r].store_aligned(b.packed + k * panel_width<F> + r * width);
       }
     } else {
+#pragma GCC unroll 2
       for (int r = 0; r < registers; ++r) columns[r] = Parts::load_aligned(b.from[0] + k * panel_width<F> + r * width);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       const Parts scalar = left(i);
+#pragma GCC unroll 2
       for (int r = 0; r < registers; ++r) sums[i][r] = F::add_product(sums[i][r], scalar, columns[r]);
     }
   };
@@ -85,6 +90,7 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
   for (; k < parts; ++k) add_part(k, [&](int i) { return Parts(a[i * a_row + k * a_part]); });
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
     for (int r = 0; r < registers; ++r) {
       auto* to = c + i * c_row + r * width;
       (add ? Sums::load_unaligned(to) + sums[i][r] : sums[i][r]).store_unaligned(to);
@@ -116,9 +122,10 @@ constexpr std::array<Multiply<F>, tile_rows> multiply_rows =
 /// Computes a tile of c with `go`, whose registers may be wider than the `columns` columns that c has there. Adds to c
 /// if `add`.
 template <class F>
-void multiply_tile(Multiply<F> go, std::int64_t rows, std::int64_t columns, std::int64_t parts,
-                   const typename F::Part* a, std::int64_t a_row, std::int64_t a_part, const Columns<F>& b,
-                   typename F::Sum* c, std::int64_t c_row, bool add) {
+[[gnu::always_inline]] inline void multiply_tile(Multiply<F> go, std::int64_t rows, std::int64_t columns,
+                                                 std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
+                                                 std::int64_t a_part, const Columns<F>& b, typename F::Sum* c,
+                                                 std::int64_t c_row, bool add) {
   constexpr std::int64_t width = panel_width<F>;
   if (columns == width / row_registers || columns >= width) return go(parts, a, a_row, a_part, b, c, c_row, add);
   typename F::Sum whole[tile_rows * width];

@@ -309,7 +309,8 @@ class Tiles {
     return columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
   }
 
-  void tile(const Arrays& arrays, const BlockTask& piece, std::int64_t band, std::int64_t p) const {
+  [[gnu::always_inline]] void tile(const Arrays& arrays, const BlockTask& piece, std::int64_t band,
+                                   std::int64_t p) const {
     const std::int64_t panel = piece.first_panel + p, rows = operands_.bands().height_of(band),
                        c_row = plan_.m_strides[2];
     const std::int64_t columns = plan_.n - panel * panel_width<F>;  // without padding

@@ -1,6 +1,5 @@
 // The index of the largest element along an axis of a dense array. NaN counts as larger than any number. Ties give the
 // first index.
-#include "kernels/table/compact.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,4 @@
 // Normalisation of channels with the statistics of a batch, and its gradient.
-#include "kernels/table/compact.hpp"
 
 #include <algorithm>
 #include <array>

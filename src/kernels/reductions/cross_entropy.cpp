@@ -1,3 +1,5 @@
+#include "kernels/table/unrolled.hpp"
+
 #include "kernels/reductions/cross_entropy.hpp"
 
 #include <array>

@@ -1,4 +1,7 @@
 // Layer normalisation and RMS normalisation of rows, and their gradients.
+
+#include "kernels/table/unrolled.hpp"
+
 #include <array>
 #include <cmath>
 

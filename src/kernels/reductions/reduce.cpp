@@ -1,9 +1,13 @@
+#include "kernels/table/unrolled.hpp"
+
 #include "kernels/reductions/reduce.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "base/arrays/lengths.hpp"
 #include "base/threads/threads.hpp"
@@ -224,7 +228,45 @@ std::int64_t chunk_of(const Middle& extent) {
   const std::int64_t elements = extent.outer * extent.inner >= 64 * strip ? 8 * chunk_elements : chunk_elements;
   return std::max<std::int64_t>(in_line_rows, elements / wide);
 }
-}  // namespace
+
+/// Reduces arrays of one shape over `axes`. Maximum and minimum propagate NaN.
+class Reducer {
+ public:
+  /// `axes[i]` says whether axis i is reduced. The result has the dtype of the input for maximum and minimum of
+  /// numbers, for sum and mean of floats, and for any and all of bool. The sum of integers and bool is int64.
+  Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes, int threads);
+
+  Dtype out() const { return out_; }
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+  /// If the reduction consists of one pass, in one chunk, over at most `elements` elements: the extent of this pass.
+  /// Otherwise empty.
+  std::optional<Middle> only_pass(std::int64_t elements) const;
+  void run(const void* in, void* out, void* scratch) const;
+
+ private:
+  /// One pass over the array. Adjacent axes that are all reduced or all kept form a group. Each pass reduces the
+  /// innermost reduced group that remains.
+  struct Pass {
+    Middle extent;
+    /// The middle axis is divided into `chunks` chunks of `chunk` elements (the last may have fewer). Each chunk has a
+    /// partial result. With several chunks, the partial results are in scratch.
+    std::int64_t chunk = 0;
+    std::int64_t chunks = 1;
+    std::size_t partial_bytes = 0;  ///< Bytes of the partial results.
+  };
+  template <class In, class Out, class Combine>
+  void run_as(const void* in, void* out, void* scratch, Combine combine) const;
+
+  Reduction reduction_;
+  Dtype in_;
+  Dtype out_;
+  int threads_;
+  std::int64_t count_ = 1;  ///< Elements per result.
+  std::int64_t results_ = 1;
+  std::vector<Pass> passes_;
+  std::size_t between_bytes_ = 0;  ///< Bytes of the largest intermediate result.
+  std::size_t scratch_bytes_ = 0;
+};
 
 Reducer::Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes, int threads)
     : reduction_(reduction), in_(in), out_(in), threads_(threads) {
@@ -326,7 +368,6 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
   }
 }
 
-namespace {
 /// Sums of up to this many elements are loop kernels (loop_kernel.hpp), because a Reducer takes longer to begin than to
 /// add so few elements. There are no loop kernels for maxima, because maxima are rarer in programs with few numbers.
 constexpr std::int64_t few_elements = 64;
@@ -356,6 +397,13 @@ TileFunction few_summed(const Middle& extent) {
   };
 }
 
+Kernel kernel_of(const std::shared_ptr<const Reducer>& reducer) {
+  return {[reducer](const KernelArguments& arguments) {
+            reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);
+          },
+          reducer->scratch_bytes()};
+}
+
 template <Reduction reduction>
 Kernel make_reduction(const KernelForm& form) {
   const Shape& shape = form.shape(0);
@@ -367,12 +415,14 @@ Kernel make_reduction(const KernelForm& form) {
     if (const auto extent = reducer->only_pass(few_elements); extent && is_floating(form.dtype(0)))
       return one_loop(with_floating(form.dtype(0), [&](auto scalar) { return few_summed<decltype(scalar)>(*extent); }),
                       count_of(shape));
-  return {[reducer](const KernelArguments& arguments) {
-            reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);
-          },
-          reducer->scratch_bytes()};
+  return kernel_of(reducer);
 }
 }  // namespace
+
+Kernel make_row_sum(Dtype dtype, std::int64_t rows, std::int64_t columns, int threads) {
+  return kernel_of(
+      std::make_shared<const Reducer>(Reduction::sum, dtype, Shape{rows, columns}, std::vector{true, false}, threads));
+}
 
 KernelList list_reduce() {
   return {{"sum", make_reduction<Reduction::sum>},     {"mean", make_reduction<Reduction::mean>},

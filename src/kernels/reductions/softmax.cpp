@@ -1,3 +1,5 @@
+#include "kernels/table/unrolled.hpp"
+
 #include <array>
 
 #include "base/arrays/lengths.hpp"

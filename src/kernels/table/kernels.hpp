@@ -9,6 +9,8 @@
 #include "kernels/elements/copy.hpp"
 #include "kernels/elements/elementwise.hpp"
 #include "kernels/math/functions.hpp"
+#include "kernels/products/product.hpp"
+#include "kernels/reductions/reduce.hpp"
 #include "kernels/table/choices.hpp"
 #include "kernels/table/kernel_form.hpp"
 #include "kernels/table/update.hpp"
@@ -42,6 +44,9 @@ struct Kernels {
   TileFunction (*make_tile)(const std::string& op, const KernelForm& form);
   decltype(&xtape::make_joint_loop) make_joint_loop;
   decltype(&xtape::make_copy) make_copy;
+  decltype(&xtape::make_fill) make_fill;
+  decltype(&xtape::make_product) make_product;
+  decltype(&xtape::make_row_sum) make_row_sum;
   bool fuses;  ///< Whether they multiply and add with one rounding (has_fma).
   std::tuple<FloatFunctions<float>, FloatFunctions<double>> functions = {};
   NumberFunctions numbers = {};
