@@ -12,7 +12,7 @@
 using namespace xtape;
 
 namespace {
-using Reduction = Var (*)(const Argument&, const Axes&, bool);
+using ReducingOp = Var (*)(const Argument&, const Axes&, bool);
 
 Array random_array(const Shape& shape, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -41,7 +41,7 @@ Array naive_reduction(const Array& x, const std::vector<bool>& reduced, double s
 }
 
 /// All sets of axes of several shapes: short and long rows, narrow and wide columns, axes that are not adjacent.
-void check_all_axes(Reduction op, double start, const std::function<double(double, double)>& combine,
+void check_all_axes(ReducingOp op, double start, const std::function<double(double, double)>& combine,
                     bool mean = false) {
   for (const Shape& shape : {Shape{3, 4, 5}, Shape{2, 3, 1, 4, 2}, Shape{300, 7}, Shape{7, 300}, Shape{4, 70, 130},
                              Shape{2, 40000}, Shape{40000, 2}, Shape{5}, Shape{9, 1, 200, 3}}) {
@@ -74,7 +74,7 @@ void check_all_axes(Reduction op, double start, const std::function<double(doubl
   }
 }
 
-void check_reduction_gradients(Reduction op) {
+void check_reduction_gradients(ReducingOp op) {
   const xt::xarray<double> x{{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}}, {{-0.2, 0.6, 1.7}, {-2.2, 0.1, 1.3}}};
   for (const Axes& axes : {Axes{}, Axes{0}, Axes{-1}, Axes{0, 2}})
     for (bool keepdims : {false, true})

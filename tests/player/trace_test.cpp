@@ -15,7 +15,7 @@
 using namespace xtape;
 
 namespace {
-struct Product {
+struct LoggedProduct {
   Tape tape;
   Var x = tape.input("x", {256, 256});
   Var y = sum(softmax(matmul(x, x)), {1});
@@ -37,7 +37,7 @@ nlohmann::json written(const Trace& trace) {
 }  // namespace
 
 TEST_CASE("a trace has an event for each step of each play, in order, while it is on") {
-  Product product;
+  LoggedProduct product;
   const auto trace = std::make_shared<Trace>();
   Player player(product.tape, {product.y}, product.options(trace));
   player.play({{product.x, product.values}});
@@ -83,7 +83,7 @@ TEST_CASE("a trace has an event for each step of each play, in order, while it i
 }
 
 TEST_CASE("a full trace drops events, and recording allocates nothing" * needs_no_sanitizer()) {
-  Product product;
+  LoggedProduct product;
   const auto trace = std::make_shared<Trace>(3);
   Player player(product.tape, {product.y}, product.options(trace));
   const std::vector<Feed> feeds{{product.x, product.values}};
