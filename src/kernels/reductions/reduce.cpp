@@ -236,7 +236,6 @@ class Reducer {
   /// numbers, for sum and mean of floats, and for any and all of bool. The sum of integers and bool is int64.
   Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes, int threads);
 
-  Dtype out() const { return out_; }
   std::size_t scratch_bytes() const { return scratch_bytes_; }
   /// If the reduction consists of one pass, in one chunk, over at most `elements` elements: the extent of this pass.
   /// Otherwise empty.
