@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Writes the library xtape-core as two files, xtape-core.hpp and xtape-core.cpp. They also hold the headers of other
 libraries that the core uses, so this command needs nothing but a compiler:
-  g++ -std=c++20 -O1 -march=native -ffp-contract=off -pthread --param=ggc-min-heapsize=8388608 -c xtape-core.cpp
+  g++ -std=c++20 -O1 -march=native -ffp-contract=off -pthread -pipe --param=ggc-min-heapsize=8388608 -c xtape-core.cpp
+-DXTAPE_PART=1 to 4 compiles a quarter of the sources, so that several compilers share the work.
 Writes CMakeLists.txt beside them, so that CMake's FetchContent takes the folder, or an archive of it, with the target xtape::core.
 
-The sources follow each other as in one file of a unity build. A name of an unnamed namespace that another file declares
-too gets the name of its file: `inputs_of` of adam.cpp becomes `inputs_of_in_adam`. With --try, compiles them by the command
-above and by FetchContent, each with a program that trains.
+The sources follow each other as in one file of a unity build, after all headers. A name of an unnamed namespace that another
+file declares too gets the name of its file: `inputs_of` of adam.cpp becomes `inputs_of_in_adam`. With --try, compiles them by
+the command above, by one such command for each part at the same time, and by FetchContent, each with a program that trains.
 
 usage: one_file.py BUILD OUT [--try]"""
-import collections, json, os, re, subprocess, sys, tempfile, time
+import collections, itertools, json, os, re, subprocess, sys, tempfile, time
 from pathlib import Path
 
 # So much memory (KiB) that GCC collects no garbage, which takes time.
-FLAGS = "-std=c++20 -O1 -march=native -ffp-contract=off -pthread --param=ggc-min-heapsize=8388608".split()
+FLAGS = "-std=c++20 -O1 -march=native -ffp-contract=off -pthread -pipe --param=ggc-min-heapsize=8388608".split()
+PARTS = range(1, 5)
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = ["separate", "ops", "heavy", "light_core", "core_extra", "kernels_baseline"]
 INSIDE = ("xsimd/", "nlohmann/", "Random123/", "xxhash.h")  # libraries whose headers become part of the file
@@ -29,12 +31,21 @@ DECLARED = re.compile(r"^(?:(?:struct|class|enum(?: class)?|union)\s+(?:alignas\
 CMAKE = """cmake_minimum_required(VERSION 3.14)
 project(xtape-core VERSION {version} LANGUAGES CXX)
 find_package(Threads REQUIRED)
-add_library(xtape-core xtape-core.cpp)
+add_library(xtape-core)
 add_library(xtape::core ALIAS xtape-core)
 target_compile_features(xtape-core PUBLIC cxx_std_20)
-target_compile_options(xtape-core PRIVATE -ffp-contract=off)
 target_include_directories(xtape-core PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_link_libraries(xtape-core PUBLIC Threads::Threads)
+if(BUILD_SHARED_LIBS)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
+foreach(part {parts})
+  add_library(xtape-core-${{part}} OBJECT xtape-core.cpp)
+  target_compile_features(xtape-core-${{part}} PRIVATE cxx_std_20)
+  target_compile_options(xtape-core-${{part}} PRIVATE -ffp-contract=off)
+  target_compile_definitions(xtape-core-${{part}} PRIVATE XTAPE_PART=${{part}})
+  target_sources(xtape-core PRIVATE $<TARGET_OBJECTS:xtape-core-${{part}}>)
+endforeach()
 """
 CMAKE_PROGRAM = """cmake_minimum_required(VERSION 3.14)
 project(program LANGUAGES CXX)
@@ -110,6 +121,17 @@ class Writer:
         word = rf'//.*|"(?:\\.|[^"\\])*"|(?<![.\w])(?<!->)(?<!::)(?:{"|".join(sorted(clash))})\b'
         return re.sub(word, lambda match: match[0] if match[0][0] in '/"' else f"{match[0]}_in_{path.stem}", line)
 
+    def add_headers(self, path):
+        """Writes the headers that a source includes unconditionally."""
+        depth = 0
+        for line in path.read_text().splitlines():
+            depth += {"#if": 1, "#en": -1}.get(line[:3], 0)
+            include = INCLUDE.match(line)
+            file = include and depth == 0 and found(include[2], path.parent, include[1] == '"')
+            if file and file not in self.seen[0]:
+                self.seen[0].add(file)
+                self.add(file)
+
     def add(self, path, clash=frozenset()):
         text = path.read_text()
         guarded = re.match(r"\s*#ifndef (\w+)\s*\n\s*#\s*define \1\b", UNREAD.sub("", text))
@@ -152,7 +174,16 @@ def main():
     (out / "xtape-core.hpp").write_text(about + "#pragma once\n" + "".join(header.text))
     source = Writer(header.seen[0] | {ROOT / "include/xtape/core.hpp"})
     for path in files:
-        source.add(path, clash[path])
+        source.add_headers(path)
+    sizes = [0, *itertools.accumulate(path.stat().st_size for path in files)]
+    source.text.append(f"#if defined(XTAPE_PART) && (XTAPE_PART < 1 || XTAPE_PART > {len(PARTS)})\n"
+                       f'#error "XTAPE_PART is 1 to {len(PARTS)}, or not defined for all of xtape-core"\n#endif\n')
+    for part in PARTS:
+        source.text.append(f"#if !defined(XTAPE_PART) || XTAPE_PART == {part}\n")
+        for path, begin in zip(files, sizes):
+            if begin * len(PARTS) // sizes[-1] + 1 == part:
+                source.add(path, clash[path])
+        source.text.append("#endif\n")
     licences = [Path("/usr/share/doc", package, "copyright") for package in LICENCES]
     (out / "xtape-core.cpp").write_text(
         about + f'// g++ {" ".join(FLAGS)} -c xtape-core.cpp\n'
@@ -161,7 +192,7 @@ def main():
         "".join(f"\n{path.parent.name}:\n{path.read_text()}" for path in licences if path.is_file()).replace("*/", "* /") + "*/\n")
     for file in sorted(out.glob("xtape-core.?pp")):
         print(f"{file}: {file.stat().st_size / 1e6:.1f} MB, {file.read_text().count(chr(10))} lines")
-    (out / "CMakeLists.txt").write_text(CMAKE.format(version=version))
+    (out / "CMakeLists.txt").write_text(CMAKE.format(version=version, parts=" ".join(map(str, PARTS))))
     if "--try" in sys.argv:
         attempt(out.resolve())
 
@@ -171,17 +202,24 @@ def attempt(out):
     begin = time.time()
     subprocess.run(["g++", *FLAGS, "-c", "xtape-core.cpp"], cwd=out, check=True)
     print(f"compiled in {time.time() - begin:.0f} s")
+    begin = time.time()
+    compilers = [subprocess.Popen(["g++", *FLAGS, f"-DXTAPE_PART={part}", "-c", "xtape-core.cpp", "-o", f"part{part}.o"], cwd=out)
+                 for part in PARTS]
+    if any(compiler.wait() for compiler in compilers):
+        sys.exit("a part does not compile")
+    print(f"{len(PARTS)} parts at the same time, on {os.cpu_count()} processors, in {time.time() - begin:.0f} s")
     with tempfile.TemporaryDirectory() as work:
         program = (ROOT / "tests/install/core_program.cpp").read_text()
         Path(work, "program.cpp").write_text(program.replace("<xtape/core.hpp>", '"xtape-core.hpp"'))
-        subprocess.run(["g++", *FLAGS, "-I", out, "program.cpp", out / "xtape-core.o", "-o", "program"], cwd=work, check=True)
-        subprocess.run(["./program"], cwd=work, check=True)
+        for objects in [[out / "xtape-core.o"], [out / f"part{part}.o" for part in PARTS]]:
+            subprocess.run(["g++", *FLAGS, "-I", out, "program.cpp", *objects, "-o", "program"], cwd=work, check=True)
+            subprocess.run(["./program"], cwd=work, check=True)
         project = Path(work, "cmake")
         project.mkdir()
         subprocess.run(["tar", "-czf", project / "xtape.tar.gz", "xtape-core.hpp", "xtape-core.cpp", "CMakeLists.txt"], cwd=out, check=True)
         (project / "CMakeLists.txt").write_text(CMAKE_PROGRAM.format(out=project / "xtape.tar.gz"))
         subprocess.run(["cmake", "-S", project, "-B", project / "build", "-DCMAKE_CXX_FLAGS=-O1"], check=True)
-        subprocess.run(["cmake", "--build", project / "build"], check=True)
+        subprocess.run(["cmake", "--build", project / "build", "--parallel"], check=True)
         subprocess.run([project / "build/program"], check=True)
 
 main()
