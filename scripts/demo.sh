@@ -16,9 +16,8 @@ if [ -x share/xtape/number_words ]; then
 else
   say "1 of 3: building"
   bash scripts/setup.sh --program
-  # A few large units compile each header a few times only, without a precompiled one.
   bash scripts/configure.sh build-demo -Dtests=false -Dnative=true -Dmpi=disabled -Donnx=disabled -Doptimization=g \
-    -Dunity_size=64 -Db_pch=false -Dwarning_level=0 -Dwerror=false
+    -Dwarning_level=0 -Dwerror=false
   bash scripts/build.sh build-demo src/cli/xtape examples/data/number_words
   folder=build-demo programs=build-demo/src/cli words=build-demo/examples/data/number_words readme=README.md
 fi
