@@ -168,6 +168,10 @@ def scripts():
         holds(f"{path.name} is a script", subprocess.run(["bash", "-n", path]).returncode == 0)
     for path in sorted(packaging.rglob("*.py")):
         compile(path.read_text(), path, "exec")
+    # In units of other sizes, names of unnamed namespaces clash. Only the ordinary ones are always compiled.
+    files = [path for folder in ("packaging", "scripts", "docs/how_to") for path in (source / folder).rglob("*") if path.is_file()]
+    others = [path.name for path in files if re.search(rb"unity_size=|unity=on", path.read_bytes())]
+    holds("no package, script or page builds units of another size", not others and len(files) > 50, str(others))
     if not shutil.which("shellcheck"):
         return skips("shellcheck is not installed")
     paths = sorted(map(str, packaging.glob("*.sh")))
